@@ -1,0 +1,137 @@
+//! State machines: what `#[derive(StateMachine)]` implements, and the calls that move a row.
+
+mod answer;
+mod fire;
+mod graph;
+mod row;
+mod statement;
+
+use std::fmt::Debug;
+
+pub use answer::Outcome;
+pub use fire::Fire;
+pub use graph::Graph;
+pub use row::{AnyState, Handle, Row};
+pub use statement::{Bind, EventSql, MachineSql, Statement};
+
+use crate::dialect::{BoxDynError, SqlDialect};
+use crate::fingerprint::Fingerprint;
+
+/// One edge of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition<M> {
+    /// The event's name as in `#[transition(pay: ..)]`.
+    pub event: &'static str,
+    /// The state that the row leaves.
+    pub source: M,
+    /// The state that the row enters.
+    pub target: M,
+}
+
+/// A domain enum whose values are the states of a row. Derive it: `#[derive(StateMachine)]`.
+pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
+    /// The type of the row's identifier; a tuple when it has several columns.
+    type Id: Clone + Debug + Send + Sync + 'static;
+
+    /// The enum's name.
+    const NAME: &'static str;
+    /// The table whose rows the machine moves.
+    const TABLE: &'static str;
+    /// All states, in the order in which the enum declares them.
+    const STATES: &'static [Self];
+    /// The state of a new row.
+    const INITIAL: Self;
+    /// The transition table, an entry an edge.
+    const TRANSITIONS: &'static [Transition<Self>];
+    /// The transition table as a Mermaid state diagram.
+    const MERMAID: &'static str;
+    /// The transition table as a Graphviz digraph.
+    const DOT: &'static str;
+    /// The statements that belong to no event.
+    const SQL: &'static MachineSql;
+    /// Every event and its statements, in the order in which the enum declares them.
+    const EVENTS: &'static [(&'static str, &'static EventSql)];
+
+    /// The name of the variant.
+    fn name(self) -> &'static str;
+    /// The value that the status column holds.
+    fn stored(self) -> &'static str;
+    /// The state that the status column's value stands for.
+    #[must_use]
+    fn from_stored(raw: &str) -> Option<Self> {
+        Self::STATES.iter().copied().find(|state| state.stored() == raw)
+    }
+}
+
+/// The identifier of the machine's rows can be bound on `DB`.
+pub trait MachineOn<DB: SqlDialect>: StateMachine {
+    /// Adds the identifier's columns, in order.
+    ///
+    /// # Errors
+    ///
+    /// When sqlx cannot encode a value.
+    fn bind_id(id: &Self::Id, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>;
+}
+
+/// The machine writes a history, so that a cause can be recorded.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` keeps no history, so a cause cannot be recorded",
+    label = "causes are kept in the history",
+    note = "write `history` in `#[machine(..)]`"
+)]
+pub trait HasHistory: StateMachine {}
+
+/// `Self` is the marker type of a state of `M`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a state of `{M}`",
+    label = "not a state of `{M}`",
+    note = "the states of a machine are the types of the module that `#[derive(StateMachine)]` generates"
+)]
+pub trait State<M>: Send + Sync + 'static {
+    /// The state as a value.
+    const STATE: M;
+}
+
+/// `M` accepts the event `Self` in state `S`.
+#[diagnostic::on_unimplemented(
+    message = "event `{Self}` is not accepted by `{M}` in state `{S}`",
+    label = "`{S}` does not accept this event",
+    note = "declare it on `{M}`: `#[transition(event: {S} => Target)]`"
+)]
+pub trait Event<S, M: StateMachine>: EventOf<M> {}
+
+/// `Self` is an event of `M`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event of `{M}`",
+    label = "not an event of `{M}`",
+    note = "declare it on `{M}`: `#[transition(event: Source => Target)]`"
+)]
+pub trait EventOf<M: StateMachine>: Sized + Send + Sync + 'static {
+    /// The state that the row enters.
+    type Target: State<M>;
+    /// [`Fire<M, Self>`](Fire). A projection, so that a wrong event is one error: no method is looked up on it.
+    type Fire: From<Fire<M, Self>>;
+
+    /// The event's name as in `#[transition(pay: ..)]`.
+    const NAME: &'static str;
+    /// The states that accept it.
+    const SOURCES: &'static [M];
+    /// Whether its target can lead back to one of its sources, so that it can move one row twice.
+    const REPEATS: bool;
+    /// Its statements.
+    const SQL: &'static EventSql;
+
+    /// The hash of the fields, kept in the history beside the cause; none without fields or without a history.
+    #[doc(hidden)]
+    fn fingerprint(&self) -> Option<Fingerprint>;
+}
+
+/// The event's fields can be bound on `DB`.
+pub trait Fields<DB: SqlDialect> {
+    /// Adds the fields, in order.
+    ///
+    /// # Errors
+    ///
+    /// When sqlx cannot encode a value.
+    fn bind(&self, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>;
+}

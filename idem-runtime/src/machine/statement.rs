@@ -1,0 +1,65 @@
+//! Statements as data: the text, and what each of its parameters is.
+
+use crate::dialect::{BoxDynError, PerDialect, SqlDialect};
+
+/// What a statement's next parameters are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bind {
+    /// The fields of the event, in order.
+    Fields,
+    /// The columns of the identifier, in order.
+    Id,
+    /// The version that the caller expects.
+    Version,
+    /// The cause, `NULL` without one.
+    Cause,
+    /// The hash of the event's fields, `NULL` without fields.
+    Fingerprint,
+}
+
+/// One statement of one dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statement {
+    /// Its text.
+    pub sql: &'static str,
+    /// Its parameters, in the order of `$1, $2, ..` or of the question marks.
+    pub binds: &'static [Bind],
+}
+
+/// The statements that belong to a machine and not to an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineSql {
+    /// Reads `status` and `version` of one row.
+    pub load: PerDialect<Statement>,
+    /// Creates the history's table, when the machine keeps one.
+    pub history: Option<PerDialect<&'static str>>,
+}
+
+/// The statements of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventSql {
+    /// The compare-and-swap. On PostgreSQL it also writes the history and answers with what it read: the columns
+    /// `applied` (the new version, `NULL` when the row did not move), `status`, `version`, and with a history
+    /// `caused` (the version of the entry that holds the cause), `caused_fingerprint`, `caused_here`.
+    pub fire: PerDialect<Statement>,
+    /// The same for a caller that names the version.
+    pub fire_at: PerDialect<Statement>,
+    /// Where the history is a statement of its own, it comes first, from the locked row itself: the entry then names
+    /// the true source, and a refused entry leaves nothing to undo.
+    pub enter: PerDialect<Option<Statement>>,
+    /// The same for a caller that names the version.
+    pub enter_at: PerDialect<Option<Statement>>,
+    /// Reads, after a row has not moved, all that the answer depends on: the columns `status`, `version`, and with a
+    /// history `caused`, `caused_fingerprint`, `caused_here`, `latest_target`, `latest_cause`, `passed` (a version)
+    /// and `passed_cause`.
+    pub explain: PerDialect<Statement>,
+}
+
+/// The values that a [`Bind`] stands for.
+pub(super) struct Values<'v, DB: SqlDialect> {
+    pub(super) fields: &'v (dyn Fn(&mut DB::Arguments) -> Result<(), BoxDynError> + Sync),
+    pub(super) id: &'v (dyn Fn(&mut DB::Arguments) -> Result<(), BoxDynError> + Sync),
+    pub(super) version: Option<i64>,
+    pub(super) cause: Option<String>,
+    pub(super) fingerprint: Option<String>,
+}
