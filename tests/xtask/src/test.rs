@@ -1,0 +1,73 @@
+//! The test command: every check and every test, in the order in which a fault is cheapest to find.
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use crate::servers::Servers;
+use crate::{programs, step};
+
+/// Runs everything and stops at the first failure.
+pub(crate) fn everything() -> Result<ExitCode> {
+    let began_at = Instant::now();
+    step::run("rustfmt", &mut cargo("fmt --all --check"))?;
+    step::run("clippy", &mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
+    check_each_feature()?;
+    test_on_every_engine()?;
+    step::run("documentation tests", &mut cargo("test --workspace --doc"))?;
+    step::run("documentation", cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    println!("\neverything passed: {:.0} s", began_at.elapsed().as_secs_f64());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A feature that compiles only beside another one is a broken feature.
+fn check_each_feature() -> Result<()> {
+    const CLIPPY: &str = "clippy --package idem-runtime --lib --no-default-features";
+    step::run("clippy, no feature", &mut cargo(&format!("{CLIPPY} -- -D warnings")))?;
+    for feature in runtime_features()? {
+        let command = format!("{CLIPPY} --features {feature} -- -D warnings");
+        step::run(&format!("clippy, feature {feature}"), &mut cargo(&command))?;
+    }
+    Ok(())
+}
+
+fn runtime_features() -> Result<Vec<String>> {
+    let text = programs::output_of(cargo_program(), &["metadata", "--no-deps", "--format-version=1"])
+        .context("`cargo metadata` failed")?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)?;
+    let packages = metadata["packages"].as_array().context("`cargo metadata` names no packages")?;
+    let runtime = packages.iter().find(|package| package["name"] == "idem-runtime");
+    let features = runtime.and_then(|package| package["features"].as_object()).context("idem-runtime is missing")?;
+    Ok(features.keys().cloned().collect())
+}
+
+fn test_on_every_engine() -> Result<()> {
+    let servers = Servers::start()?;
+    let mut command = cargo("test --workspace --all-targets");
+    // Makes an engine without a server a failure.
+    command.envs(servers.environment()).env("IDEM_TEST_ENGINES", "all");
+    step::run("tests", &mut command)
+}
+
+/// Runs the tests that compare with a file, so that each of them writes its file instead.
+pub(crate) fn renew_golden_files() -> Result<ExitCode> {
+    let servers = Servers::start()?;
+    let mut command = cargo("test --workspace --all-targets");
+    command.envs(servers.environment()).env("IDEM_TEST_ENGINES", "all");
+    step::run("golden files", command.env("UPDATE_EXPECT", "1").env("TRYBUILD", "overwrite"))?;
+    println!("\nreview what has changed: `git diff`");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cargo(arguments: &str) -> Command {
+    let mut command = Command::new(cargo_program());
+    command.args(arguments.split_whitespace());
+    command
+}
+
+/// The cargo that runs xtask, so that all steps use one toolchain.
+fn cargo_program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
