@@ -1,0 +1,180 @@
+//! The attribute as written: `scope = "..", key = .., payload = .., crate = ..`.
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprCall, ExprPath, Ident, LitStr, Macro, PatIdent, Path, Token};
+
+use crate::ctxt::Ctxt;
+use crate::suggest;
+
+/// The options, each with what it looks like.
+const OPTIONS: [(&str, &str); 4] = [
+    ("scope", "scope = \"order.pay\""),
+    ("key", "key = (tenant_id, order_id)"),
+    ("payload", "payload = (amount, currency)"),
+    ("crate", "crate = path::to::idem_runtime"),
+];
+
+/// The attribute's options. One that cannot be read is reported and left out.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(crate) scope: Option<LitStr>,
+    pub(crate) key: Option<Parts>,
+    pub(crate) payload: Option<Parts>,
+    runtime: Option<Path>,
+    /// What was meant, readable or not: a misspelled option is not also a missing one.
+    meant: Vec<&'static str>,
+}
+
+impl Args {
+    /// Reads all options; an error in one does not hide the others.
+    pub(crate) fn from_syn(cx: &Ctxt, tokens: TokenStream) -> Self {
+        let mut args = Self::default();
+        let options = |input: ParseStream<'_>| {
+            while !input.is_empty() {
+                if let Err(error) = args.option(cx, input) {
+                    cx.push(error);
+                }
+                skip_to_comma(input)?;
+            }
+            Ok(())
+        };
+        if let Err(error) = options.parse2(tokens) {
+            cx.push(error);
+        }
+        args
+    }
+
+    /// Whether the option was written, or something that was meant to be it.
+    pub(crate) fn meant(&self, option: &str) -> bool {
+        self.meant.contains(&option)
+    }
+
+    /// The path of the runtime crate; where the macro makes it up, errors about it point at `span`.
+    pub(crate) fn runtime(&self, span: Span) -> TokenStream {
+        self.runtime.as_ref().map_or_else(|| quote_spanned!(span=> ::idem_runtime), ToTokens::to_token_stream)
+    }
+
+    fn option(&mut self, cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<()> {
+        let name = input.call(Ident::parse_any)?;
+        let Some((option, example)) = known(&name) else {
+            self.meant.extend(report_unknown(cx, &name));
+            return Ok(());
+        };
+        if self.meant(option) {
+            cx.error(&name, format_args!("duplicate option `{option}`\nhelp: write each option once"));
+            return Ok(());
+        }
+        self.meant.push(option);
+        self.value(option, input).map_err(|error| unreadable(&error, option, example))
+    }
+
+    fn value(&mut self, option: &str, input: ParseStream<'_>) -> syn::Result<()> {
+        input.parse::<Token![=]>()?;
+        match option {
+            "scope" => self.scope = Some(input.parse()?),
+            "key" => self.key = Some(Parts(input.parse()?)),
+            "payload" => self.payload = Some(Parts(input.parse()?)),
+            _ => self.runtime = Some(input.call(Path::parse_mod_style)?),
+        }
+        if input.is_empty() || input.peek(Token![,]) { Ok(()) } else { Err(input.error("expected `,`")) }
+    }
+}
+
+fn known(name: &Ident) -> Option<(&'static str, &'static str)> {
+    OPTIONS.into_iter().find(|(option, _)| name == option)
+}
+
+/// Reports an option that does not exist; answers with the one that was meant, if there is one like it.
+fn report_unknown(cx: &Ctxt, name: &Ident) -> Option<&'static str> {
+    let names = OPTIONS.map(|(option, _)| option);
+    let similar = suggest::similar(&name.to_string(), names);
+    let help = match similar {
+        Some(similar) => format!("an option with a similar name exists: `{similar}`"),
+        None => format!("the options are {}", suggest::list(names)),
+    };
+    cx.error(name, format_args!("unknown option `{name}`\nhelp: {help}"));
+    similar
+}
+
+fn unreadable(error: &syn::Error, option: &str, example: &str) -> syn::Error {
+    syn::Error::new(error.span(), format_args!("{error} in option `{option}`\nhelp: write it as in `{example}`"))
+}
+
+/// Options are separated by commas, and a comma inside of a value is inside of a group.
+fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        input.parse::<TokenTree>()?;
+    }
+    input.parse::<Option<Token![,]>>().map(|_| ())
+}
+
+/// What `key` or `payload` is made of: an expression, or a tuple of them.
+pub(crate) struct Parts(pub(crate) Expr);
+
+impl Parts {
+    /// The parts, in order.
+    pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = &Expr> + '_> {
+        match ungrouped(&self.0) {
+            Expr::Tuple(tuple) => Box::new(tuple.elems.iter()),
+            part => Box::new(std::iter::once(part)),
+        }
+    }
+
+    /// The names that the parts use.
+    pub(crate) fn names(&self) -> Names<'_> {
+        let mut names = Names::default();
+        names.visit_expr(&self.0);
+        names
+    }
+}
+
+/// An expression that came through a `macro_rules!` is inside of an invisible group.
+fn ungrouped(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Group(group) => ungrouped(&group.expr),
+        expr => expr,
+    }
+}
+
+/// The names in an expression that may be arguments.
+#[derive(Default)]
+pub(crate) struct Names<'a> {
+    used: Vec<&'a Ident>,
+    pub(crate) bound: Vec<&'a Ident>,
+    /// Whether there is a macro, whose names only the compiler can tell.
+    pub(crate) hidden: bool,
+}
+
+impl<'a> Names<'a> {
+    /// The names that the expression does not bind itself, as a closure or a `match` does.
+    pub(crate) fn free(&self) -> impl Iterator<Item = &'a Ident> + '_ {
+        self.used.iter().copied().filter(|name| !self.bound.contains(name))
+    }
+}
+
+impl<'a> Visit<'a> for Names<'a> {
+    fn visit_expr_path(&mut self, node: &'a ExprPath) {
+        self.used.extend(node.path.get_ident());
+    }
+
+    /// A function that is called by its name is not an argument.
+    fn visit_expr_call(&mut self, node: &'a ExprCall) {
+        if !matches!(*node.func, Expr::Path(_)) {
+            self.visit_expr(&node.func);
+        }
+        node.args.iter().for_each(|argument| self.visit_expr(argument));
+    }
+
+    fn visit_pat_ident(&mut self, node: &'a PatIdent) {
+        self.bound.push(&node.ident);
+        visit::visit_pat_ident(self, node);
+    }
+
+    fn visit_macro(&mut self, _: &'a Macro) {
+        self.hidden = true;
+    }
+}

@@ -1,0 +1,195 @@
+//! The function as written. Its body stays tokens: the compiler reads it, and an editor completes in it even while it
+//! does not parse.
+
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use quote::{format_ident, quote};
+use syn::parse::{ParseStream, Parser as _};
+use syn::visit::Visit as _;
+use syn::{
+    AttrStyle, Attribute, FnArg, GenericArgument, Ident, LitStr, Pat, PatIdent, PatType, PathArguments, ReturnType,
+    Signature, Token, Type, TypePath, TypeReference, Visibility, parse_quote,
+};
+
+use super::args::Names;
+use crate::ctxt::Ctxt;
+
+/// A function or a method.
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    pub(crate) body: Group,
+}
+
+impl Function {
+    /// Reads the item below the attribute; anything but a function with a body is reported.
+    pub(crate) fn from_syn(cx: &Ctxt, item: &TokenStream) -> Option<Self> {
+        Self::parse.parse2(item.clone()).map_err(|error| cx.push(error)).ok()
+    }
+
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        if !starts_a_function(input) {
+            return Err(not_a_function(input));
+        }
+        let sig: Signature = input.parse()?;
+        if input.peek(Token![;]) {
+            return Err(no_body(&sig));
+        }
+        let (inner, body) = without_inner_attributes(input.parse()?)?;
+        attrs.extend(inner);
+        Ok(Self { attrs, vis, sig, body })
+    }
+
+    /// The parameter that says how the body runs: the first one after a receiver.
+    pub(crate) fn first(&self) -> Option<&PatType> {
+        self.typed().next()
+    }
+
+    /// The names that a key or a payload can use.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut names = Names::default();
+        self.typed().skip(1).for_each(|parameter| names.visit_pat(&parameter.pat));
+        let receiver = self.sig.receiver().map(|_| "self".to_owned());
+        receiver.into_iter().chain(names.bound.into_iter().map(Ident::to_string)).collect()
+    }
+
+    /// The return type, if one is written.
+    pub(crate) fn output(&self) -> Option<&Type> {
+        match &self.sig.output {
+            ReturnType::Default => None,
+            ReturnType::Type(_, output) => Some(output),
+        }
+    }
+
+    /// Whether the future is written out, or was by `#[async_trait]`, and hides the `Result`.
+    pub(crate) fn returns_a_future(&self) -> bool {
+        self.sig.asyncness.is_none()
+            && self.output().is_some_and(|output| match ungrouped(output) {
+                Type::Path(path) => path.path.segments.last().is_some_and(|last| is_boxed_future(&last.ident)),
+                output => matches!(output, Type::ImplTrait(_)),
+            })
+    }
+
+    /// The signature that callers see: the first parameter keeps its name and gets the type `ty`.
+    pub(crate) fn called_with(&self, ty: TokenStream) -> Signature {
+        let mut sig = self.sig.clone();
+        let first = sig.inputs.iter_mut().find_map(|input| match input {
+            FnArg::Typed(parameter) => Some(parameter),
+            FnArg::Receiver(_) => None,
+        });
+        if let Some(parameter) = first {
+            let name = name_for_callers(&parameter.pat);
+            *parameter.pat = parse_quote!(#name);
+            *parameter.ty = Type::Verbatim(ty);
+        }
+        sig
+    }
+
+    fn typed(&self) -> impl Iterator<Item = &PatType> {
+        self.sig.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(parameter) => Some(parameter),
+            FnArg::Receiver(_) => None,
+        })
+    }
+}
+
+/// The caller's parameter is another variable than the one that the body sees under the same name: its hygiene is the
+/// macro's.
+pub(crate) fn name_for_callers(pat: &Pat) -> Ident {
+    match pat {
+        Pat::Ident(PatIdent { ident, .. }) => {
+            let mut name = ident.clone();
+            name.set_span(ident.span().resolved_at(Span::mixed_site()));
+            name
+        }
+        _ => format_ident!("begin", span = Span::mixed_site()),
+    }
+}
+
+/// `tx: &mut Tx<'_, DB>`.
+pub(crate) struct Transaction<'a> {
+    pub(crate) parameter: &'a PatType,
+    reference: &'a TypeReference,
+    path: &'a TypePath,
+    /// The path's last segment.
+    pub(crate) tx: &'a Ident,
+    pub(crate) database: &'a Type,
+}
+
+impl<'a> Transaction<'a> {
+    /// The parameter as a transaction, if its type is a mutable reference to something called `Tx`.
+    pub(crate) fn from_syn(parameter: &'a PatType) -> Option<Self> {
+        let Type::Reference(reference) = ungrouped(&parameter.ty) else { return None };
+        let Type::Path(path) = ungrouped(&reference.elem) else { return None };
+        let tx = path.path.segments.last().filter(|segment| segment.ident == "Tx")?;
+        let PathArguments::AngleBracketed(arguments) = &tx.arguments else { return None };
+        let Some(GenericArgument::Type(database)) = arguments.args.last() else { return None };
+        reference.mutability.map(|_| Self { parameter, reference, path, tx: &tx.ident, database })
+    }
+
+    /// The type of the variable in the body. The lifetimes are the call's, whatever the signature calls them.
+    pub(crate) fn in_body(&self) -> TokenStream {
+        let TypeReference { and_token, mutability, .. } = self.reference;
+        let mut path = self.path.clone();
+        let database = self.database;
+        if let Some(tx) = path.path.segments.last_mut() {
+            tx.arguments = PathArguments::AngleBracketed(parse_quote!(<'_, #database>));
+        }
+        quote!(#and_token #mutability #path)
+    }
+}
+
+/// A type that came through a `macro_rules!` is inside of an invisible group.
+pub(crate) fn ungrouped(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => ungrouped(&group.elem),
+        Type::Paren(paren) => ungrouped(&paren.elem),
+        ty => ty,
+    }
+}
+
+fn is_boxed_future(name: &Ident) -> bool {
+    ["Pin", "BoxFuture", "LocalBoxFuture"].iter().any(|boxed| name == boxed)
+}
+
+fn starts_a_function(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    while ahead.peek(Token![const]) || ahead.peek(Token![async]) || ahead.peek(Token![unsafe]) || is_abi(&ahead) {
+        if ahead.parse::<TokenTree>().is_err() {
+            return false;
+        }
+    }
+    ahead.peek(Token![fn])
+}
+
+fn is_abi(input: ParseStream<'_>) -> bool {
+    input.peek(Token![extern]) || input.peek(LitStr)
+}
+
+fn not_a_function(input: ParseStream<'_>) -> syn::Error {
+    input.error(
+        "`#[idempotent]` takes a function\nhelp: write it on an `async fn`, which the methods of a trait impl call",
+    )
+}
+
+/// Only a trait has functions without a body.
+fn no_body(sig: &Signature) -> syn::Error {
+    syn::Error::new_spanned(&sig.ident, super::check::delegate(&sig.ident))
+}
+
+/// An inner attribute is for the whole function, not for the block that the body becomes.
+fn without_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
+    let split = |input: ParseStream<'_>| Ok((input.call(Attribute::parse_inner)?, input.parse::<TokenStream>()?));
+    let (mut attrs, rest) = split.parse2(body.stream())?;
+    if attrs.is_empty() {
+        return Ok((attrs, body));
+    }
+    for attr in &mut attrs {
+        attr.style = AttrStyle::Outer;
+    }
+    let mut block = Group::new(body.delimiter(), rest);
+    block.set_span(body.span());
+    Ok((attrs, block))
+}

@@ -1,0 +1,99 @@
+//! The paragraph that rustdoc shows below the user's own documentation.
+
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{Attribute, Signature};
+
+use super::check::Model;
+
+/// The lines: both signatures, and the errors unless the user has written about them.
+pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
+    let (scope, key) = (model.scope.value(), tidy(model.key.0.to_token_stream()));
+    let database = tidy(model.transaction.database.to_token_stream());
+    let errors = if documents_errors(&model.function.attrs) { "" } else { ERRORS };
+    let text = format!(
+        "\n\
+         # Idempotent\n\
+         \n\
+         One effect for each `{key}` in the scope `{scope}`: the first call runs the body, every later one replays its\n\
+         result. Pass `&Idem<{database}>`, or `&mut *tx` inside of another idempotent body.\n\
+         \n\
+         ```text\n\
+         {}\n\
+         ```\n\
+         {errors}",
+        signatures(model),
+    );
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Without it, a function that had no documentation would now have some that says nothing about its errors, which
+/// `clippy::missing_errors_doc` asks for.
+const ERRORS: &str = "\n\
+    # Errors\n\
+    \n\
+    Those of the body, and those of idem itself, such as a duplicate that is in progress or has another payload.\n";
+
+fn documents_errors(attrs: &[Attribute]) -> bool {
+    attrs.iter().any(|attr| attr.path().is_ident("doc") && attr.to_token_stream().to_string().contains("# Errors"))
+}
+
+/// As the body sees it, then as its callers do.
+fn signatures(model: &Model<'_>) -> String {
+    let database = model.transaction.database;
+    let called = model.function.called_with(quote!(impl Begin<#database>));
+    format!("{}\n{}", signature(&model.function.sig), signature(&called))
+}
+
+fn signature(sig: &Signature) -> String {
+    tidy(sig.to_token_stream())
+}
+
+/// Code as a person would space it. Tokens that went through a parser have lost the spaces that the user wrote.
+pub(crate) fn tidy(tokens: TokenStream) -> String {
+    let mut text = String::new();
+    for atom in atoms(tokens) {
+        if spaced(&text, &atom) {
+            text.push(' ');
+        }
+        text.push_str(&atom);
+    }
+    text
+}
+
+/// Words, operators of one or more characters, and groups.
+fn atoms(tokens: TokenStream) -> Vec<String> {
+    let (mut atoms, mut joint) = (Vec::<String>::new(), false);
+    for token in tokens {
+        let next_is_joint = matches!(&token, TokenTree::Punct(punct) if punct.spacing() == Spacing::Joint);
+        let text = match token {
+            TokenTree::Group(group) => grouped(&group),
+            token => token.to_string(),
+        };
+        match atoms.last_mut() {
+            Some(last) if joint => last.push_str(&text),
+            _ => atoms.push(text),
+        }
+        joint = next_is_joint;
+    }
+    atoms
+}
+
+fn grouped(group: &Group) -> String {
+    let inside = tidy(group.stream());
+    match group.delimiter() {
+        Delimiter::Parenthesis => format!("({inside})"),
+        Delimiter::Bracket => format!("[{inside}]"),
+        Delimiter::Brace => format!("{{ {inside} }}"),
+        Delimiter::None => inside,
+    }
+}
+
+fn spaced(before: &str, atom: &str) -> bool {
+    let is_word = |char: char| char.is_alphanumeric() || char == '_' || char == '>';
+    let opens = before.is_empty() || ["<", "&", "::", ".", "!", "*"].iter().any(|end| before.ends_with(end));
+    let closes = [",", ">", "::", ":", ".", "?", ";", "<", "!"].contains(&atom);
+    let calls =
+        (atom.starts_with('(') || atom.starts_with('[')) && before.ends_with(is_word) && !before.ends_with("->");
+    !(opens || closes || calls)
+}

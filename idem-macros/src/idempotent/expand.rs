@@ -1,0 +1,136 @@
+//! The function that callers see.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{Expr, GenericArgument, Lifetime, PathArguments, Type};
+
+use super::args::{Args, Parts};
+use super::ast::{Function, Transaction, name_for_callers, ungrouped};
+use super::check::Model;
+use super::docs;
+
+/// Claim the key, run the body and store its result, or replay the result that is stored.
+///
+/// The variables have the macro's hygiene, so that the body cannot meet them. What can fail to compile because of
+/// something that the user wrote has the span of just that.
+pub(crate) fn function(model: &Model<'_>) -> TokenStream {
+    let Function { attrs, vis, .. } = model.function;
+    let docs = docs::lines(model);
+    let signature = model.function.called_with(begin(model.args, &model.transaction));
+    let (setup, claim, run) = (setup(model), claim(model), run(model));
+    quote_spanned! {Span::mixed_site()=>
+        #(#attrs)*
+        #(#[doc = #docs])*
+        #vis #signature {
+            #setup
+            #claim
+            #run
+            __claimed.finish(__out, &__codec).await
+        }
+    }
+}
+
+/// The type of what callers pass in place of the transaction.
+pub(crate) fn begin(args: &Args, transaction: &Transaction<'_>) -> TokenStream {
+    let (database, span) = (transaction.database, transaction.tx.span());
+    let runtime = args.runtime(span);
+    quote_spanned!(span=> impl #runtime::Begin<#database>)
+}
+
+/// The key and the fingerprint are made before the body can change an argument.
+fn setup(model: &Model<'_>) -> TokenStream {
+    let (scope, runtime) = (model.scope, model.args.runtime(Span::mixed_site()));
+    let codec = codec(model.output);
+    let key = model.key.iter().map(|part| add_part("key", part));
+    let payload = model.payload.into_iter().flat_map(Parts::iter).map(|part| add_part("payload", part));
+    quote_spanned! {Span::mixed_site()=>
+        use #runtime::__private as __idem;
+        const __SPEC: __idem::Spec = __idem::Spec { scope: #scope };
+        let __codec = #codec;
+        let __key = __idem::Key::new();
+        #(#key)*
+        let __payload = __idem::Fingerprint::new();
+        #(#payload)*
+    }
+}
+
+fn add_part(option: &str, part: &Expr) -> TokenStream {
+    let span = part.span().resolved_at(Span::mixed_site());
+    let (value, add) = (format_ident!("__{option}", span = span), format_ident!("{option}_part", span = span));
+    let part = referenced(part);
+    quote_spanned!(span=> let #value = __idem::#add(#value, #part);)
+}
+
+/// A reference to the part. Parentheses only where they must be, because they hide where the part ends from the
+/// compiler's messages.
+fn referenced(part: &Expr) -> TokenStream {
+    match part {
+        Expr::Path(_) | Expr::Field(_) | Expr::MethodCall(_) | Expr::Call(_) | Expr::Unary(_) | Expr::Lit(_) => {
+            quote_spanned!(part.span()=> &#part)
+        }
+        part => quote_spanned!(part.span()=> &(#part)),
+    }
+}
+
+/// The one place that names a bound on the types of the result, at those types.
+fn codec(output: &Type) -> TokenStream {
+    let (ok, err) = spans_of_result(output);
+    let ok = quote_spanned!(ok=> __idem::OkOf<#output>);
+    let err = quote_spanned!(err=> __idem::ErrOf<#output>);
+    quote_spanned!(output.span()=> __idem::codec::<#ok, #err>())
+}
+
+/// Where `T` and `E` of a `Result<T, E>` are written; an alias hides one of them or both.
+fn spans_of_result(output: &Type) -> (Span, Span) {
+    let types: Vec<_> = match ungrouped(output) {
+        Type::Path(path) => path.path.segments.last().map(|last| types(&last.arguments)).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    match types[..] {
+        [ok, err] => (ok.span(), err.span()),
+        _ => (output.span(), output.span()),
+    }
+}
+
+fn types(arguments: &PathArguments) -> Vec<&Type> {
+    let PathArguments::AngleBracketed(arguments) = arguments else { return Vec::new() };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.collect()
+}
+
+fn claim(model: &Model<'_>) -> TokenStream {
+    let begin = name_for_callers(&model.transaction.parameter.pat);
+    quote_spanned! {Span::mixed_site()=>
+        let mut __claimed = match __idem::open(#begin, &__SPEC, __key, __payload, &__codec).await {
+            ::core::result::Result::Ok(__idem::Opened::Run(__claimed)) => __claimed,
+            ::core::result::Result::Ok(__idem::Opened::Replay(__answer)) => {
+                return ::core::result::Result::Ok(__answer);
+            }
+            ::core::result::Result::Err(__error) => return ::core::result::Result::Err(__error),
+        };
+    }
+}
+
+/// The `return` that never runs gives the block its type, so that a mistake in the body is reported where it is. The
+/// label keeps `unused_braces` from finding the user's braces superfluous.
+fn run(model: &Model<'_>) -> TokenStream {
+    let (binding, output, body) = (binding(&model.transaction), model.output, &model.function.body);
+    let label = Lifetime::new("'__body", body.span_open());
+    quote_spanned! {Span::mixed_site()=>
+        let __inside = __claimed.inside();
+        let __out = {
+            #binding = __claimed.tx();
+            __inside.run(async move { if false { return __idem::never::<#output>(); } #label: #body }).await
+        };
+    }
+}
+
+/// The transaction as the body sees it, up to its value.
+pub(crate) fn binding(transaction: &Transaction<'_>) -> TokenStream {
+    let (pat, ty) = (&transaction.parameter.pat, transaction.in_body());
+    quote!(let #pat: #ty)
+}

@@ -1,0 +1,9 @@
+use idem_runtime::{Error, Tx, idempotent};
+use sqlx::Sqlite;
+
+#[idempotent(scope = "", key = order_id)]
+async fn pay(_tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
+    Ok(order_id)
+}
+
+fn main() {}

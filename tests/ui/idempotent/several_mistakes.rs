@@ -1,0 +1,21 @@
+use idem_runtime::{Error, Idem, Tx, idempotent};
+use sqlx::Sqlite;
+
+#[idempotent(scop = "order.pay", key = (tenant, ordr_id), payload = amount, payload = amount)]
+fn pay(tx: &mut Tx<'_, Sqlite>, tenant_id: i64, order_id: i64, amount: i64) -> Result<i64, Error> {
+    sqlx::query("SELECT 1").execute(&mut *tx).await?;
+    Ok(tenant_id + order_id + amount)
+}
+
+// The callers of a function with mistakes add none of their own.
+async fn five_callers(idem: &Idem<Sqlite>) -> Result<(), Error> {
+    pay(idem, 1, 2, 3).await?;
+    pay(idem, 1, 2, 3).await?;
+    let again: i64 = pay(idem, 1, 2, 3).await?;
+    tokio::try_join!(pay(idem, 1, 2, again), pay(idem, 1, 2, 3))?;
+    Ok(())
+}
+
+fn main() {
+    let _ = five_callers;
+}
