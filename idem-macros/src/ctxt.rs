@@ -25,10 +25,6 @@ impl Ctxt {
         self.errors.borrow_mut().push(error);
     }
 
-    pub(crate) fn is_clean(&self) -> bool {
-        self.errors.borrow().is_empty()
-    }
-
     /// `value` if nothing was reported, otherwise every error in one.
     pub(crate) fn finish<T>(self, value: Option<T>) -> syn::Result<T> {
         let all = self.errors.into_inner().into_iter().reduce(|mut all, error| {

@@ -1,0 +1,32 @@
+//! The rules of a machine, one function a rule. All of them run, so that all errors come in one build.
+
+mod columns;
+mod events;
+mod graph;
+mod states;
+
+use super::ast::Machine;
+use super::model::Model;
+use crate::ctxt::Ctxt;
+
+/// Reports every broken rule, and resolves what can be resolved.
+pub(super) fn resolve(cx: &Ctxt, machine: &Machine<'_>) -> Model {
+    check_generics(cx, machine);
+    columns::check(cx, machine);
+    // `&`, not `&&`: each of them reports.
+    let whole = states::check(cx, machine) & events::check(cx, machine);
+    let model = Model::from_ast(machine);
+    // A name that is not resolved would make the state that was meant look unreachable.
+    if whole {
+        graph::check(cx, &model);
+    }
+    model
+}
+
+/// A state is a value in a column, which has no type parameter.
+fn check_generics(cx: &Ctxt, machine: &Machine<'_>) {
+    let generics = &machine.original.generics;
+    if !generics.params.is_empty() {
+        cx.error(generics, "a state machine has no generic parameters\nhelp: remove them: a state is a plain value");
+    }
+}

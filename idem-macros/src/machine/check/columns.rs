@@ -1,0 +1,178 @@
+//! Rules about the table, its columns and the names that SQL has to take.
+
+use std::collections::BTreeMap;
+
+use quote::ToTokens;
+use syn::{Ident, LitStr};
+
+use super::super::ast::{Machine, Value};
+use super::super::model::unraw;
+use crate::ctxt::Ctxt;
+
+/// What the history's table has of its own.
+const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at"];
+/// The longest name that PostgreSQL keeps whole.
+const LONGEST: usize = 63;
+
+pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) {
+    check_missing_table(cx, machine);
+    check_missing_id(cx, machine);
+    check_identifiers(cx, machine);
+    check_columns_differ(cx, machine);
+    check_history_columns(cx, machine);
+    check_set_columns(cx, machine);
+    check_set_literals(cx, machine);
+}
+
+/// Without it there is no row to move.
+fn check_missing_table(cx: &Ctxt, machine: &Machine<'_>) {
+    if !machine.options.meant.contains("table") {
+        let name = &machine.original.ident;
+        let help = "name the table of the rows: `#[machine(table = \"orders\")]`";
+        cx.error(name, format_args!("missing `table` of state machine `{name}`\nhelp: {help}"));
+    }
+}
+
+/// Without it no row can be told from another.
+fn check_missing_id(cx: &Ctxt, machine: &Machine<'_>) {
+    if !machine.options.meant.contains("id") {
+        let name = &machine.original.ident;
+        let help = "name the primary key of the table: `#[machine(id(order_id: i64))]`";
+        cx.error(name, format_args!("missing `id` of state machine `{name}`\nhelp: {help}"));
+    }
+}
+
+/// What no dialect can quote, or what PostgreSQL would cut off in silence.
+fn check_identifiers(cx: &Ctxt, machine: &Machine<'_>) {
+    let options = &machine.options;
+    let history = options.history.as_ref().and_then(|history| history.name.as_ref());
+    for table in options.table.iter().chain(history) {
+        let fault = table.value().split('.').find_map(identifier_fault);
+        report_identifier(cx, table, fault.or_else(|| own_name(&table.value())));
+    }
+    for column in options.status.iter().chain(&options.version) {
+        report_identifier(cx, column, identifier_fault(&column.value()));
+    }
+    let ids = options.id.iter().map(|column| &column.name);
+    let sets = machine.transitions.iter().flat_map(|it| &it.sets).map(|set| &set.column);
+    for column in ids.chain(sets) {
+        report_identifier(cx, column, identifier_fault(&unraw(column)));
+    }
+    check_default_history(cx, machine);
+}
+
+fn check_default_history(cx: &Ctxt, machine: &Machine<'_>) {
+    let unnamed = machine.options.history.as_ref().is_some_and(|history| history.name.is_none());
+    let Some(table) = machine.options.table.as_ref().filter(|_| unnamed) else { return };
+    let name = table.value();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    if last.len() <= LONGEST && last.len() + "_history".len() > LONGEST {
+        let help = "name it yourself: `history = \"..\"`";
+        cx.error(table, format_args!("the history's name is longer than {LONGEST} bytes\nhelp: {help}"));
+    }
+}
+
+fn identifier_fault(name: &str) -> Option<String> {
+    if name.is_empty() {
+        Some("is empty\nhelp: write the name that the database knows".to_owned())
+    } else if name.contains('\0') {
+        Some("holds a NUL character\nhelp: remove it: no database takes it".to_owned())
+    } else if name.len() > LONGEST {
+        Some(format!("is longer than {LONGEST} bytes\nhelp: shorten it: PostgreSQL cuts off what is longer"))
+    } else {
+        None
+    }
+}
+
+/// PostgreSQL would take these for the parts of the generated statement.
+fn own_name(table: &str) -> Option<String> {
+    let own = ["caused", "locked", "moved", "entered"].contains(&table);
+    own.then(|| format!("is one that the generated SQL uses itself\nhelp: write it with its schema: `public.{table}`"))
+}
+
+fn report_identifier(cx: &Ctxt, token: impl ToTokens, fault: Option<String>) {
+    if let Some(fault) = fault {
+        cx.error(token, format_args!("this name {fault}"));
+    }
+}
+
+/// Status, version and identifier are different columns.
+fn check_columns_differ(cx: &Ctxt, machine: &Machine<'_>) {
+    let Own { status, version } = Own::of(machine);
+    if status == version {
+        let token = machine.options.version.as_ref().or(machine.options.status.as_ref());
+        cx.error(token, format_args!("`{status}` cannot hold both the status and the version\nhelp: name two columns"));
+    }
+    let mut named = BTreeMap::from([(status, "holds the status"), (version, "holds the version")]);
+    for column in machine.options.id.iter().map(|column| &column.name) {
+        if let Some(role) = named.insert(unraw(column), "is part of the identifier") {
+            cx.error(column, format_args!("column `{column}` already {role}\nhelp: name another column"));
+        }
+    }
+}
+
+/// The history holds the identifier's columns beside its own.
+fn check_history_columns(cx: &Ctxt, machine: &Machine<'_>) {
+    if machine.options.history.is_none() {
+        return;
+    }
+    let own = Own::of(machine).version;
+    let ids = machine.options.id.iter().map(|column| &column.name);
+    for column in ids.filter(|it| HISTORY.contains(&unraw(it).as_str()) && unraw(it) != own) {
+        let help = "rename it in the table: the history holds both";
+        cx.error(column, format_args!("the history has a column `{column}` of its own\nhelp: {help}"));
+    }
+}
+
+/// The transition itself writes status and version and never the identifier, and one statement writes a column once.
+fn check_set_columns(cx: &Ctxt, machine: &Machine<'_>) {
+    let Own { status, version } = Own::of(machine);
+    for transition in &machine.transitions {
+        let mut named = BTreeMap::from([(status.clone(), "holds the status"), (version.clone(), "holds the version")]);
+        named.extend(machine.options.id.iter().map(|column| (unraw(&column.name), "is part of the identifier")));
+        for set in &transition.sets {
+            if let Some(role) = named.insert(unraw(&set.column), "is written by this transition") {
+                report_set_column(cx, &set.column, role);
+            }
+        }
+    }
+}
+
+fn report_set_column(cx: &Ctxt, column: &Ident, role: &str) {
+    cx.error(column, format_args!("column `{column}` already {role}\nhelp: remove it from `set(..)`"));
+}
+
+/// As for stored values: the text stands in the statement.
+fn check_set_literals(cx: &Ctxt, machine: &Machine<'_>) {
+    for set in machine.transitions.iter().flat_map(|transition| &transition.sets) {
+        if let Value::Text(text) = &set.value
+            && let Some(fault) = literal_fault(&text.value())
+        {
+            cx.error(text, format_args!("a text in SQL {fault}"));
+        }
+    }
+}
+
+/// What a text in a statement must not hold, because the dialects read it differently or not at all.
+pub(super) fn literal_fault(text: &str) -> Option<&'static str> {
+    if text.contains('\\') {
+        Some("cannot hold a backslash\nhelp: remove it: MySQL and PostgreSQL read it differently")
+    } else if text.contains(char::is_control) {
+        Some("cannot hold a control character\nhelp: remove it: nobody would see it in the statement")
+    } else {
+        None
+    }
+}
+
+/// The columns that every transition writes.
+struct Own {
+    status: String,
+    version: String,
+}
+
+impl Own {
+    fn of(machine: &Machine<'_>) -> Self {
+        let name = |it: &Option<LitStr>, default: &str| it.as_ref().map_or(default.to_owned(), LitStr::value);
+        Self { status: name(&machine.options.status, "status"), version: name(&machine.options.version, "version") }
+    }
+}

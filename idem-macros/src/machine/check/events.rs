@@ -1,0 +1,105 @@
+//! Rules about the names in `#[transition(..)]`.
+
+use std::collections::BTreeMap;
+
+use syn::Ident;
+
+use super::super::ast::{Machine, Transition};
+use super::super::model::{type_ident, unraw};
+use crate::ctxt::Ctxt;
+use crate::suggest;
+
+/// Answers whether the graph may be looked at.
+pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) -> bool {
+    check_duplicate_transition(cx, machine);
+    check_event_once(cx, machine);
+    check_type_names(cx, machine);
+    check_unknown_state(cx, machine) && machine.transitions.iter().all(|transition| transition.target.is_some())
+}
+
+/// A state that does not exist can never be entered or left.
+fn check_unknown_state(cx: &Ctxt, machine: &Machine<'_>) -> bool {
+    let names = machine.state_names();
+    let mut known = true;
+    for transition in &machine.transitions {
+        let sources = transition.sources.iter().map(|name| ("source", name));
+        let target = transition.target.iter().map(|name| ("target", name));
+        for (role, name) in sources.chain(target).filter(|(_, name)| !names.iter().any(|known| *name == known)) {
+            known = false;
+            let help = nearest_state(machine, &name.to_string(), &names);
+            let event = &transition.event;
+            cx.error(name, format_args!("unknown {role} state `{name}` in transition `{event}`\nhelp: {help}"));
+        }
+    }
+    known
+}
+
+fn nearest_state(machine: &Machine<'_>, name: &str, names: &[String]) -> String {
+    let names = || names.iter().map(String::as_str);
+    match suggest::similar(name, names()) {
+        Some(similar) => format!("a state with a similar name exists: `{similar}`"),
+        None => format!("the states of `{}` are: {}", machine.original.ident, suggest::list(names())),
+    }
+}
+
+/// Two edges of one event out of one state are either the same twice, or nobody knows which one is taken.
+fn check_duplicate_transition(cx: &Ctxt, machine: &Machine<'_>) {
+    for transition in &machine.transitions {
+        for (at, source) in transition.sources.iter().enumerate() {
+            if transition.sources[..at].contains(source) {
+                report_duplicate(cx, transition, source);
+            }
+        }
+    }
+}
+
+fn report_duplicate(cx: &Ctxt, transition: &Transition, source: &Ident) {
+    let event = &transition.event;
+    cx.error(source, format_args!("duplicate transition `{event}` from `{source}`\nhelp: keep one of them"));
+}
+
+/// An event is one type and one statement: it has one target, and all its sources stand together.
+fn check_event_once(cx: &Ctxt, machine: &Machine<'_>) {
+    let mut declared: BTreeMap<String, &Transition> = BTreeMap::new();
+    for transition in &machine.transitions {
+        match declared.get(&unraw(&transition.event)) {
+            Some(first) => report_twice(cx, first, transition),
+            None => drop(declared.insert(unraw(&transition.event), transition)),
+        }
+    }
+}
+
+fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
+    let event = &again.event;
+    let (Some(first_target), Some(target)) = (&first.target, &again.target) else { return };
+    let shared = again.sources.iter().find(|source| first.sources.contains(source));
+    if first_target != target {
+        let help = format!("name the one that leads to `{target}` differently: an event has one target");
+        cx.error(event, format_args!("event `{event}` is declared twice with different targets\nhelp: {help}"));
+    } else if let Some(source) = shared {
+        report_duplicate(cx, again, source);
+    } else {
+        let sources: Vec<_> = first.sources.iter().chain(&again.sources).map(Ident::to_string).collect();
+        let help = format!("write `#[transition({event}: {} => {target})]`", sources.join(" | "));
+        cx.error(event, format_args!("event `{event}` is declared twice\nhelp: {help}"));
+    }
+}
+
+/// The types of the states and of the events share one module.
+fn check_type_names(cx: &Ctxt, machine: &Machine<'_>) {
+    let mut events: BTreeMap<String, String> = BTreeMap::new();
+    for event in machine.transitions.iter().map(|transition| &transition.event) {
+        let name = unraw(&type_ident(event));
+        let state = machine.states.iter().find(|state| unraw(state.ident) == name);
+        let other = events.entry(name.clone()).or_insert_with(|| unraw(event));
+        if state.is_some() {
+            cx.error(event, clash(event, &format!("the state `{name}`"), &name));
+        } else if *other != unraw(event) {
+            cx.error(event, clash(event, &format!("the event `{other}`"), &name));
+        }
+    }
+}
+
+fn clash(event: &Ident, other: &str, name: &str) -> String {
+    format!("event `{event}` and {other} both make a type `{name}`\nhelp: rename the event, for example to a verb")
+}

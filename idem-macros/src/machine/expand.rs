@@ -1,0 +1,199 @@
+//! From the model to tokens. What can be a function is one in the runtime: here are names, constants and calls.
+
+mod events;
+mod module;
+mod statements;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::diagram;
+use super::model::Model;
+use crate::sql;
+
+/// The module with the types of the states and events, and all implementations.
+pub(super) fn machine(model: &Model) -> TokenStream {
+    with(model, &row(model), &TokenStream::new())
+}
+
+/// The same with another `row`, and with an arm for variants that the model does not have.
+pub(super) fn with(model: &Model, row: &TokenStream, other_variants: &TokenStream) -> TokenStream {
+    let statements: Vec<_> = model.events.iter().map(|event| sql::event(model, event)).collect();
+    let module = module::module(model, &statements);
+    let items = [
+        inherent(model, row, other_variants),
+        state_machine(model, other_variants),
+        identifier(model),
+        history(model),
+        states(model),
+        events::all(model, &statements),
+    ];
+    let scope = scope(model, &items);
+    quote!(#module #scope)
+}
+
+/// Everything that users do not name stands in here, where `_idem` is the runtime.
+fn scope(model: &Model, items: &[TokenStream]) -> TokenStream {
+    let runtime = model.krate.as_ref().map_or(quote!(::idem_runtime), |path| quote!(#path));
+    quote! {
+        const _: () = {
+            use #runtime as _idem;
+            #(#items)*
+        };
+    }
+}
+
+/// `row` and `allows`, which is no method of the trait because a `const fn` cannot be.
+fn inherent(model: &Model, row: &TokenStream, other_variants: &TokenStream) -> TokenStream {
+    let (machine, visibility) = (&model.ident, &model.visibility);
+    let states = model.states.len();
+    let edges = model.edges().map(|(event, source)| {
+        let (source, target) = (source.state.0, event.target.0);
+        quote!((#source, #target))
+    });
+    let arms = model.states.iter().enumerate().map(|(index, state)| {
+        let state = &state.ident;
+        quote!(#machine::#state => #index)
+    });
+    quote! {
+        const __GRAPH: _idem::__private::Graph<#states> = _idem::__private::Graph::new(&[#(#edges),*]);
+        const fn __index(state: #machine) -> usize {
+            match state { #(#arms,)* #other_variants }
+        }
+        #[automatically_derived]
+        #[allow(dead_code)]
+        impl #machine {
+            #row
+            /// Whether a transition leads from `from` to `to`.
+            #[must_use]
+            #visibility const fn allows(from: Self, to: Self) -> bool {
+                __GRAPH.allows(__index(from), __index(to))
+            }
+        }
+    }
+}
+
+/// `row`, with an argument for each column of the identifier.
+pub(super) fn row(model: &Model) -> TokenStream {
+    let visibility = &model.visibility;
+    let names: Vec<_> = model.id.iter().map(|column| &column.ident).collect();
+    let types = model.id.iter().map(|column| &column.ty);
+    let id = tuple(&names);
+    quote! {
+        /// Names a row by its identifier; nothing is loaded.
+        #visibility fn row(#(#names: #types),*) -> _idem::__private::Handle<Self> {
+            _idem::__private::Handle::new(#id)
+        }
+    }
+}
+
+/// One part by itself, several as a tuple.
+fn tuple(parts: &[impl quote::ToTokens]) -> TokenStream {
+    match parts {
+        [part] => quote!(#part),
+        parts => quote!((#(#parts),*)),
+    }
+}
+
+/// The type of the identifier.
+fn id_type(model: &Model) -> TokenStream {
+    tuple(&model.id.iter().map(|column| &column.ty).collect::<Vec<_>>())
+}
+
+fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
+    let (machine, name, table, id) = (&model.ident, model.name(), &model.table, id_type(model));
+    let (states, initial) = (model.states.iter().map(|state| &state.ident), &model.state(model.initial).ident);
+    let (mermaid, dot) = (diagram::mermaid(model), diagram::dot(model));
+    let (transitions, sql, events) = (transitions(model), statements::machine(model), event_list(model));
+    let (names, stored) = (arms(model, |state| state.name()), arms(model, |state| state.stored.clone()));
+    quote! {
+        #[automatically_derived]
+        impl _idem::__private::StateMachine for #machine {
+            type Id = #id;
+            const NAME: &'static str = #name;
+            const TABLE: &'static str = #table;
+            const STATES: &'static [Self] = &[#(Self::#states),*];
+            const INITIAL: Self = Self::#initial;
+            const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[#(#transitions),*];
+            const MERMAID: &'static str = #mermaid;
+            const DOT: &'static str = #dot;
+            const SQL: &'static _idem::__private::MachineSql = &#sql;
+            const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[#(#events),*];
+            fn name(self) -> &'static str {
+                match self { #(#names,)* #other_variants }
+            }
+            fn stored(self) -> &'static str {
+                match self { #(#stored,)* #other_variants }
+            }
+        }
+    }
+}
+
+fn transitions(model: &Model) -> impl Iterator<Item = TokenStream> {
+    model.edges().map(|(event, source)| {
+        let (name, source, target) = (event.name(), &model.state(source.state).ident, &model.state(event.target).ident);
+        quote!(_idem::__private::Transition { event: #name, source: Self::#source, target: Self::#target })
+    })
+}
+
+fn event_list(model: &Model) -> impl Iterator<Item = TokenStream> {
+    let (machine, module) = (&model.ident, &model.module);
+    model.events.iter().map(move |event| {
+        let (name, event) = (event.name(), &event.type_ident);
+        quote!((#name, <#module::#event as _idem::__private::EventOf<#machine>>::SQL))
+    })
+}
+
+fn arms(model: &Model, text: impl Fn(&super::model::State) -> String) -> impl Iterator<Item = TokenStream> {
+    model.states.iter().map(move |state| {
+        let (text, state) = (text(state), &state.ident);
+        quote!(Self::#state => #text)
+    })
+}
+
+/// The identifier's columns, bound on any database that can store their types.
+fn identifier(model: &Model) -> TokenStream {
+    let (machine, types) = (&model.ident, events::distinct(model.id.iter().map(|column| &column.ty)));
+    let parts: Vec<_> = (0..model.id.len()).map(|index| quote::format_ident!("__part_{index}")).collect();
+    let (pattern, all) = (tuple(&parts), model.id.iter().map(|column| &column.ty));
+    quote! {
+        #[automatically_derived]
+        impl<__DB> _idem::__private::MachineOn<__DB> for #machine
+        where
+            __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,
+        {
+            fn bind_id(
+                __id: &Self::Id,
+                __arguments: &mut __DB::Arguments,
+            ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+                let #pattern = __id;
+                #(<__DB as _idem::__private::Binds<#all>>::bind(__arguments, #parts)?;)*
+                ::core::result::Result::Ok(())
+            }
+        }
+    }
+}
+
+fn history(model: &Model) -> TokenStream {
+    let machine = &model.ident;
+    match &model.history {
+        Some(_) => quote! {
+            #[automatically_derived]
+            impl _idem::__private::HasHistory for #machine {}
+        },
+        None => TokenStream::new(),
+    }
+}
+
+fn states(model: &Model) -> TokenStream {
+    let (machine, module) = (&model.ident, &model.module);
+    let states = model.states.iter().map(|state| &state.ident);
+    quote! {
+        #(
+            #[automatically_derived]
+            impl _idem::__private::State<#machine> for #module::#states {
+                const STATE: #machine = #machine::#states;
+            }
+        )*
+    }
+}

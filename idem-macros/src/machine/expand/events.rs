@@ -1,0 +1,94 @@
+//! What an event is to its machine.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+use super::super::model::{Event, Model, Source};
+use super::statements;
+use crate::sql::EventSql;
+
+/// All implementations of all events.
+pub(super) fn all(model: &Model, statements: &[EventSql]) -> TokenStream {
+    let events = model.events.iter().zip(statements).map(|(event, sql)| {
+        let edges = event.sources.iter().map(|source| edge(model, event, source));
+        let (event_of, fields) = (event_of(model, event, sql), fields(model, event));
+        quote!(#event_of #(#edges)* #fields)
+    });
+    quote!(#(#events)*)
+}
+
+fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
+    let (machine, module, name) = (&model.ident, &model.module, event.name());
+    let (ident, target) = (&event.type_ident, &model.state(event.target).ident);
+    let sources = event.sources.iter().map(|source| &model.state(source.state).ident);
+    let (repeats, sql, fingerprint) = (event.repeats, statements::event(sql), fingerprint(model, event));
+    quote! {
+        #[automatically_derived]
+        impl _idem::__private::EventOf<#machine> for #module::#ident {
+            type Target = #module::#target;
+            type Fire = _idem::__private::Fire<#machine, Self>;
+            const NAME: &'static str = #name;
+            const SOURCES: &'static [#machine] = &[#(#machine::#sources),*];
+            const REPEATS: bool = #repeats;
+            const SQL: &'static _idem::__private::EventSql = &#sql;
+            fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
+                #fingerprint
+            }
+        }
+    }
+}
+
+/// The fields are hashed only where a history keeps the hash, so that only there they have to be `Serialize`.
+fn fingerprint(model: &Model, event: &Event) -> TokenStream {
+    if model.history.is_none() || event.fields().next().is_none() {
+        return quote!(::core::option::Option::None);
+    }
+    let parts = event.fields().map(|(name, ty)| quote_spanned!(ty.span()=> .part(&self.#name)));
+    quote!(::core::option::Option::Some(_idem::__private::Fingerprint::new() #(#parts)*))
+}
+
+/// One implementation a source, at the token that names it: rustc underlines it when it says what the event does accept.
+fn edge(model: &Model, event: &Event, source: &Source) -> TokenStream {
+    let span = source.written.span();
+    let (machine, module, source) = (&model.ident, &model.module, &model.state(source.state).ident);
+    let mut event = event.type_ident.clone();
+    event.set_span(span);
+    quote_spanned! {span=>
+        #[automatically_derived]
+        impl _idem::__private::Event<#module::#source, #machine> for #module::#event {}
+    }
+}
+
+/// The fields, bound on any database that can store their types.
+fn fields(model: &Model, event: &Event) -> TokenStream {
+    let (module, ident) = (&model.module, &event.type_ident);
+    let types = distinct(event.fields().map(|(_, ty)| ty));
+    let binds = event
+        .fields()
+        .map(|(name, ty)| quote!(<__DB as _idem::__private::Binds<#ty>>::bind(__arguments, &self.#name)?;));
+    quote! {
+        #[automatically_derived]
+        impl<__DB> _idem::__private::Fields<__DB> for #module::#ident
+        where
+            __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,
+        {
+            fn bind(
+                &self,
+                __arguments: &mut __DB::Arguments,
+            ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+                #(#binds)*
+                ::core::result::Result::Ok(())
+            }
+        }
+    }
+}
+
+/// Each type once, in the order of their first use.
+pub(super) fn distinct<'t>(types: impl Iterator<Item = &'t Type>) -> impl Iterator<Item = &'t Type> {
+    let mut seen = BTreeSet::new();
+    types.filter(move |ty| seen.insert(ty.to_token_stream().to_string()))
+}

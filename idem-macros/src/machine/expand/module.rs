@@ -1,0 +1,129 @@
+//! The module that users import from: a type a state and a type an event.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Path, Type, Visibility};
+
+use super::super::diagram;
+use super::super::model::{Event, Model, State, unraw};
+use crate::sql::EventSql;
+
+/// The module, documented with the diagram and the SQL.
+pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenStream {
+    let (module, visibility) = (&model.module, &model.visibility);
+    let title = format!("The states and events of `{}`.", model.name());
+    let picture = block("mermaid", &diagram::mermaid(model));
+    let inner = one_deeper(visibility);
+    let states = model.states.iter().map(|state| marker(model, state, &inner));
+    let events = model.events.iter().enumerate().map(|(at, event)| {
+        let sql = statements.get(at).map(documentation).unwrap_or_default();
+        event_type(model, event, &sql, &inner)
+    });
+    quote! {
+        #[doc = #title]
+        #[doc = #picture]
+        // A marker is never made, a variant's name is the user's, and so are the prefixes that fields share.
+        #[allow(dead_code, non_camel_case_types, non_snake_case, clippy::pedantic)]
+        #visibility mod #module {
+            // The types of the fields are written as beside the enum.
+            #[allow(unused_imports)]
+            use super::*;
+            #(#states)*
+            #(#events)*
+        }
+    }
+}
+
+fn marker(model: &Model, state: &State, visibility: &TokenStream) -> TokenStream {
+    let (ident, machine, stored) = (&state.ident, model.name(), &state.stored);
+    let documentation = format!("State `{}` of `{machine}`, stored as `{stored}`.", state.name());
+    quote_spanned! {ident.span()=>
+        #[doc = #documentation]
+        #[derive(
+            ::core::fmt::Debug,
+            ::core::clone::Clone,
+            ::core::marker::Copy,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+        )]
+        #visibility struct #ident;
+    }
+}
+
+fn event_type(model: &Model, event: &Event, sql: &str, visibility: &TokenStream) -> TokenStream {
+    let (ident, title) = (&event.type_ident, title(model, event));
+    let fields: Vec<_> = event.fields().map(|(name, ty)| field(name, ty, visibility)).collect();
+    let body = if fields.is_empty() { quote!(;) } else { quote!({ #(#fields,)* }) };
+    quote_spanned! {event.ident.span()=>
+        #[doc = #title]
+        #[doc = #sql]
+        #[derive(::core::fmt::Debug, ::core::clone::Clone)]
+        #visibility struct #ident #body
+    }
+}
+
+/// ``Event `pay`: `Pending => Paid`.``
+fn title(model: &Model, event: &Event) -> String {
+    let sources: Vec<_> = event.sources.iter().map(|source| model.state(source.state).name()).collect();
+    format!("Event `{}`: `{} => {}`.", event.name(), sources.join(" | "), model.state(event.target).name())
+}
+
+fn field(name: &Ident, ty: &Type, visibility: &TokenStream) -> TokenStream {
+    let documentation = format!("Written to `{}`.", unraw(name));
+    let ty = paths_one_deeper(ty.to_token_stream());
+    quote!(#[doc = #documentation] #visibility #name: #ty)
+}
+
+/// The statements that move a row, as each dialect runs them.
+fn documentation(sql: &EventSql) -> String {
+    let enter = |it: &Option<crate::sql::Statement>| it.as_ref().map(|it| format!("{};\n", it.sql)).unwrap_or_default();
+    let dialects = [
+        ("PostgreSQL", String::new(), &sql.fire.postgres),
+        ("MySQL", enter(&sql.enter.mysql), &sql.fire.mysql),
+        ("SQLite", enter(&sql.enter.sqlite), &sql.fire.sqlite),
+    ];
+    let blocks =
+        dialects.map(|(name, enter, fire)| format!("\n{name}:\n{}", block("sql", &format!("{enter}{};\n", fire.sql))));
+    blocks.concat()
+}
+
+fn block(language: &str, text: &str) -> String {
+    format!("\n```{language}\n{text}```\n")
+}
+
+/// The same visibility, said from inside the module.
+fn one_deeper(visibility: &Visibility) -> TokenStream {
+    match visibility {
+        Visibility::Public(_) => quote!(pub),
+        Visibility::Inherited => quote!(pub(super)),
+        Visibility::Restricted(restricted) => {
+            let path = path_one_deeper(&restricted.path);
+            quote!(pub(in #path))
+        }
+    }
+}
+
+fn path_one_deeper(path: &Path) -> TokenStream {
+    paths_one_deeper(path.to_token_stream())
+}
+
+/// Paths that start with `self` or `super`, said from inside the module.
+fn paths_one_deeper(tokens: TokenStream) -> TokenStream {
+    let mut after_colon = false;
+    tokens
+        .into_iter()
+        .map(|token| {
+            let starts =
+                !std::mem::replace(&mut after_colon, matches!(&token, TokenTree::Punct(it) if it.as_char() == ':'));
+            match token {
+                TokenTree::Group(group) => {
+                    let inner = paths_one_deeper(group.stream());
+                    TokenTree::Group(proc_macro2::Group::new(group.delimiter(), inner)).into_token_stream()
+                }
+                TokenTree::Ident(ident) if starts && ident == "self" => quote_spanned!(ident.span()=> super),
+                TokenTree::Ident(ident) if starts && ident == "super" => quote_spanned!(ident.span()=> super::super),
+                token => token.into_token_stream(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,295 @@
+//! The machine as it is: every name is resolved, and nothing in it can be wrong. (After an error it holds what could be
+//! resolved, and only the fallback sees it.)
+
+use std::collections::BTreeSet;
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::{Path, Type, Visibility};
+
+use super::{ast, case};
+use crate::suggest;
+
+pub(crate) struct Model {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    /// The path to the runtime, unless it is `::idem_runtime`.
+    pub(crate) krate: Option<Path>,
+    pub(crate) module: Ident,
+    pub(crate) table: String,
+    pub(crate) id: Vec<Column>,
+    pub(crate) status: String,
+    pub(crate) version: String,
+    pub(crate) history: Option<History>,
+    /// As the enum declares them.
+    pub(crate) states: Vec<State>,
+    pub(crate) initial: StateId,
+    /// As the attributes declare them.
+    pub(crate) events: Vec<Event>,
+    /// For each state the states that a row in it can ever be in, itself included.
+    reach: Vec<BTreeSet<StateId>>,
+}
+
+/// A position in [`Model::states`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StateId(pub(crate) usize);
+
+/// A column and the Rust type of its values.
+pub(crate) struct Column {
+    pub(crate) ident: Ident,
+    pub(crate) ty: Type,
+}
+
+pub(crate) struct History {
+    pub(crate) table: String,
+    /// A cause moves one row only, not one a row.
+    pub(crate) once: bool,
+}
+
+pub(crate) struct State {
+    pub(crate) ident: Ident,
+    pub(crate) stored: String,
+    pub(crate) terminal: bool,
+}
+
+pub(crate) struct Event {
+    /// As in `#[transition(..)]`.
+    pub(crate) ident: Ident,
+    /// Its type's name.
+    pub(crate) type_ident: Ident,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) target: StateId,
+    pub(crate) assignments: Vec<Assignment>,
+    /// The target can lead back to one of the sources, so that a late duplicate could apply again.
+    pub(crate) repeats: bool,
+}
+
+/// A source and the token that names it.
+pub(crate) struct Source {
+    pub(crate) state: StateId,
+    pub(crate) written: Ident,
+}
+
+pub(crate) struct Assignment {
+    pub(crate) column: Ident,
+    pub(crate) value: Value,
+}
+
+pub(crate) enum Value {
+    Now,
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    Field(Type),
+}
+
+impl Column {
+    pub(crate) fn name(&self) -> String {
+        unraw(&self.ident)
+    }
+
+    /// The last segment of the type's path: `Uuid` of `uuid::Uuid`.
+    pub(crate) fn type_name(&self) -> Option<String> {
+        match &self.ty {
+            Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn name(&self) -> String {
+        unraw(&self.ident)
+    }
+}
+
+impl Event {
+    pub(crate) fn name(&self) -> String {
+        unraw(&self.ident)
+    }
+
+    /// The columns whose values come with the event.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&Ident, &Type)> {
+        self.assignments.iter().filter_map(|it| match &it.value {
+            Value::Field(ty) => Some((&it.column, ty)),
+            _ => None,
+        })
+    }
+}
+
+impl Model {
+    pub(crate) fn name(&self) -> String {
+        unraw(&self.ident)
+    }
+
+    pub(crate) fn state(&self, id: StateId) -> &State {
+        &self.states[id.0]
+    }
+
+    pub(crate) fn state_ids(&self) -> impl Iterator<Item = StateId> + use<> {
+        (0..self.states.len()).map(StateId)
+    }
+
+    /// Every edge, event by event.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (&Event, &Source)> {
+        self.events.iter().flat_map(|event| event.sources.iter().map(move |source| (event, source)))
+    }
+
+    /// The states that a row in `state` can ever be in, `state` itself included.
+    pub(crate) fn reach(&self, state: StateId) -> &BTreeSet<StateId> {
+        &self.reach[state.0]
+    }
+
+    /// What could be resolved, each name once. A misspelt state counts as the one that was meant.
+    pub(super) fn from_ast(machine: &ast::Machine<'_>) -> Self {
+        let options = &machine.options;
+        let text = |it: &Option<syn::LitStr>, default: &str| it.as_ref().map_or(default.to_owned(), syn::LitStr::value);
+        let table = text(&options.table, "");
+        let states = states(machine);
+        let names = states.iter().map(|state| state.ident.to_string()).collect();
+        let initial = machine.states.iter().find(|state| state.marks.initial.is_some());
+        let initial = initial.and_then(|it| states.iter().position(|state| state.ident == *it.ident)).unwrap_or(0);
+        let mut events = events(machine, &Names(names), StateId(initial));
+        let reach = reach(states.len(), &events);
+        for event in &mut events {
+            event.repeats = event.sources.iter().any(|source| reach[event.target.0].contains(&source.state));
+        }
+        Self {
+            ident: machine.original.ident.clone(),
+            visibility: machine.original.vis.clone(),
+            krate: options.krate.clone(),
+            module: module(&machine.original.ident),
+            id: id_columns(&options.id),
+            status: text(&options.status, "status"),
+            version: text(&options.version, "version"),
+            history: options
+                .history
+                .as_ref()
+                .map(|it| History { table: text(&it.name, &format!("{table}_history")), once: it.once }),
+            initial: StateId(initial),
+            reach,
+            events,
+            table,
+            states,
+        }
+    }
+}
+
+fn module(machine: &Ident) -> Ident {
+    case::ident(&case::snake(&unraw(machine)), machine.span())
+}
+
+/// The name of the event's type.
+pub(super) fn type_ident(event: &Ident) -> Ident {
+    case::ident(&case::pascal(&unraw(event)), event.span())
+}
+
+/// The name without `r#`.
+pub(crate) fn unraw(ident: &Ident) -> String {
+    ident.unraw().to_string()
+}
+
+/// The value that the status column holds for the state.
+pub(super) fn stored(machine: &ast::Machine<'_>, state: &ast::State<'_>) -> String {
+    match (&state.marks.rename, machine.options.rename_all) {
+        (Some(name), _) => name.value(),
+        (None, Some(rule)) => rule.apply(&unraw(state.ident)),
+        (None, None) => unraw(state.ident),
+    }
+}
+
+fn states(machine: &ast::Machine<'_>) -> Vec<State> {
+    let units = machine.states.iter().filter(|state| matches!(state.fields, syn::Fields::Unit));
+    units
+        .map(|state| State {
+            ident: state.ident.clone(),
+            stored: stored(machine, state),
+            terminal: state.marks.terminal,
+        })
+        .collect()
+}
+
+fn id_columns(columns: &[ast::IdColumn]) -> Vec<Column> {
+    let mut named = BTreeSet::new();
+    let once = columns.iter().filter(|column| named.insert(unraw(&column.name)));
+    once.map(|column| Column { ident: column.name.clone(), ty: column.ty.clone() }).collect()
+}
+
+/// The names of the states, as written.
+struct Names(Vec<String>);
+
+impl Names {
+    /// The state of that name, or the one that was meant.
+    fn find(&self, name: &Ident) -> Option<StateId> {
+        let written = name.to_string();
+        let exact = self.position(&written);
+        exact.or_else(|| self.position(suggest::similar(&written, self.0.iter().map(String::as_str))?))
+    }
+
+    fn position(&self, name: &str) -> Option<StateId> {
+        self.0.iter().position(|it| it == name).map(StateId)
+    }
+}
+
+fn events(machine: &ast::Machine<'_>, names: &Names, initial: StateId) -> Vec<Event> {
+    let mut types: BTreeSet<String> = machine.states.iter().map(|state| unraw(state.ident)).collect();
+    let mut events = Vec::new();
+    for transition in &machine.transitions {
+        let type_ident = type_ident(&transition.event);
+        if types.insert(unraw(&type_ident)) {
+            events.push(Event {
+                ident: transition.event.clone(),
+                type_ident,
+                sources: sources(&transition.sources, names),
+                target: transition.target.as_ref().and_then(|it| names.find(it)).unwrap_or(initial),
+                assignments: assignments(&transition.sets),
+                repeats: false,
+            });
+        }
+    }
+    events
+}
+
+fn sources(written: &[Ident], names: &Names) -> Vec<Source> {
+    let mut seen = BTreeSet::new();
+    let found = written.iter().filter_map(|name| Some((names.find(name)?, name)));
+    let once = found.filter(|(state, _)| seen.insert(*state));
+    once.map(|(state, name)| Source { state, written: name.clone() }).collect()
+}
+
+fn reach(states: usize, events: &[Event]) -> Vec<BTreeSet<StateId>> {
+    let mut targets = vec![BTreeSet::new(); states];
+    for event in events {
+        for source in &event.sources {
+            targets[source.state.0].insert(event.target);
+        }
+    }
+    (0..states).map(|state| reach_of(StateId(state), &targets)).collect()
+}
+
+fn reach_of(state: StateId, targets: &[BTreeSet<StateId>]) -> BTreeSet<StateId> {
+    let mut reached = BTreeSet::from([state]);
+    let mut queue = vec![state];
+    while let Some(from) = queue.pop() {
+        queue.extend(targets[from.0].iter().filter(|target| reached.insert(**target)));
+    }
+    reached
+}
+
+fn assignments(sets: &[ast::Assignment]) -> Vec<Assignment> {
+    let mut named = BTreeSet::new();
+    let once = sets.iter().filter(|set| named.insert(unraw(&set.column)));
+    once.map(|set| Assignment { column: set.column.clone(), value: value(&set.value) }).collect()
+}
+
+fn value(written: &ast::Value) -> Value {
+    match written {
+        ast::Value::Now => Value::Now,
+        ast::Value::Null => Value::Null,
+        ast::Value::Bool(flag) => Value::Bool(*flag),
+        ast::Value::Number(number) => Value::Number(number.clone()),
+        ast::Value::Text(text) => Value::Text(text.value()),
+        ast::Value::Field(ty) => Value::Field(ty.clone()),
+    }
+}

@@ -1,0 +1,120 @@
+//! From a model to its statements, as text that a reviewer reads: keywords in upper case, one clause a line.
+
+mod history;
+mod keywords;
+mod mysql;
+mod postgres;
+mod sqlite;
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+mod tests;
+mod writer;
+
+use self::writer::Writer;
+use crate::machine::model::{Event, Model};
+
+/// What a statement's next parameters are; the runtime's type of that name says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bind {
+    Fields,
+    Id,
+    Version,
+    Cause,
+    Fingerprint,
+}
+
+/// One statement of one dialect.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) sql: String,
+    pub(crate) binds: Vec<Bind>,
+}
+
+/// One value for each dialect.
+pub(crate) struct PerDialect<T> {
+    pub(crate) postgres: T,
+    pub(crate) mysql: T,
+    pub(crate) sqlite: T,
+}
+
+/// The statements of one event; the runtime's type of that name says what each of them is.
+pub(crate) struct EventSql {
+    pub(crate) fire: PerDialect<Statement>,
+    pub(crate) fire_at: PerDialect<Statement>,
+    pub(crate) enter: PerDialect<Option<Statement>>,
+    pub(crate) enter_at: PerDialect<Option<Statement>>,
+    pub(crate) explain: PerDialect<Statement>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Postgres,
+    MySql,
+    Sqlite,
+}
+
+/// Which version a row has to have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Any,
+    Expected,
+}
+
+impl<T> PerDialect<T> {
+    fn new(make: impl Fn(Dialect) -> T) -> Self {
+        Self { postgres: make(Dialect::Postgres), mysql: make(Dialect::MySql), sqlite: make(Dialect::Sqlite) }
+    }
+}
+
+/// Reads `status` and `version` of one row.
+pub(crate) fn load(model: &Model) -> PerDialect<Statement> {
+    PerDialect::new(|dialect| select_row(dialect, model, ""))
+}
+
+/// Creates the history's table, when the machine keeps one.
+pub(crate) fn history(model: &Model) -> Option<PerDialect<String>> {
+    let history = model.history.as_ref()?;
+    Some(PerDialect::new(|dialect| history::create_table(dialect, model, history)))
+}
+
+/// All statements of one event.
+pub(crate) fn event(model: &Model, event: &Event) -> EventSql {
+    EventSql {
+        fire: PerDialect::new(|dialect| fire(dialect, model, event, Version::Any)),
+        fire_at: PerDialect::new(|dialect| fire(dialect, model, event, Version::Expected)),
+        enter: PerDialect::new(|dialect| history::enter(dialect, model, event, Version::Any)),
+        enter_at: PerDialect::new(|dialect| history::enter(dialect, model, event, Version::Expected)),
+        explain: PerDialect::new(|dialect| match &model.history {
+            Some(history) => history::explain(dialect, model, event, history),
+            None => select_row(dialect, model, row_lock(dialect)),
+        }),
+    }
+}
+
+fn fire(dialect: Dialect, model: &Model, event: &Event, version: Version) -> Statement {
+    match dialect {
+        Dialect::Postgres => postgres::fire(model, event, version),
+        Dialect::MySql => mysql::fire(model, event, version),
+        Dialect::Sqlite => sqlite::fire(model, event, version),
+    }
+}
+
+fn select_row(dialect: Dialect, model: &Model, lock: &str) -> Statement {
+    let mut writer = Writer::new(dialect, model, 0, &[Bind::Id]);
+    let sql = writer.select_row(lock);
+    writer.finish(sql)
+}
+
+/// A snapshot would show a MySQL transaction the row as it was before its rival: only a locking read is current.
+fn row_lock(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "FOR UPDATE",
+        Dialect::Postgres | Dialect::Sqlite => "",
+    }
+}
+
+/// The parameters of a statement in the order of their numbers.
+fn order(binds: &[Bind], version: Version) -> Vec<Bind> {
+    let at = (version == Version::Expected).then_some(Bind::Version);
+    binds.iter().copied().chain(at).collect()
+}

@@ -1,0 +1,14 @@
+//! MySQL and MariaDB.
+
+use super::writer::Writer;
+use super::{Dialect, Statement, Version};
+use crate::machine::model::{Event, Model};
+
+/// The compare-and-swap. `LAST_INSERT_ID` hands the new version back in the answer: neither database has
+/// `UPDATE .. RETURNING`.
+pub(super) fn fire(model: &Model, event: &Event, version: Version) -> Statement {
+    let mut w = Writer::new(Dialect::MySql, model, event.fields().count(), &[]);
+    let next = format!("LAST_INSERT_ID({} + 1)", w.version());
+    let sql = w.update(event, version, &next);
+    w.finish(sql)
+}

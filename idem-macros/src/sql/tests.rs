@@ -1,0 +1,596 @@
+use expect_test::{Expect, expect};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{PerDialect, Statement};
+use crate::machine::model::Model;
+
+fn orders(history: TokenStream) -> Model {
+    crate::machine::model_of(quote! {
+        #[machine(table = "orders", id(order_id: i64), rename_all = "snake_case", #history)]
+        #[transition(pay: Pending => Paid, set(paid_at = now, trade_no: String))]
+        #[transition(ship: Paid => Shipped)]
+        #[transition(refund: Paid | Shipped => Refunded)]
+        enum OrderStatus {
+            #[state(initial)]
+            Pending,
+            Paid,
+            Shipped,
+            #[state(terminal)]
+            Refunded,
+        }
+    })
+}
+
+/// A machine whose every name has to be quoted or renamed.
+fn awkward() -> Model {
+    crate::machine::model_of(quote! {
+        #[machine(table = "Shop.order", id(tenant: i64, r#type: Uuid), status = "State", version = "rev",
+                  history = "Shop.order_log")]
+        #[transition(leave: Here | There => Gone, set(key: i64, note = "it's", tries = 0, open = false, by = null))]
+        #[transition(go: Here => There)]
+        enum Order {
+            #[state(initial, rename = "l'été")]
+            Here,
+            There,
+            #[state(terminal)]
+            Gone,
+        }
+    })
+}
+
+fn show(statement: &Statement) -> String {
+    format!("-- {:?}\n{}\n", statement.binds, statement.sql)
+}
+
+fn check(statements: &[&Statement], expected: &Expect) {
+    let texts: Vec<_> = statements.iter().map(|statement| show(statement)).collect();
+    expected.assert_eq(&texts.join("\n"));
+}
+
+fn event(model: &Model, name: &str) -> super::EventSql {
+    let event = model.events.iter().find(|event| event.name() == name);
+    super::event(model, event.expect("the machine has the event"))
+}
+
+fn all(sql: &super::EventSql) -> Vec<&Statement> {
+    let PerDialect { postgres, mysql, sqlite } = &sql.fire_at;
+    let entries = [sql.enter_at.mysql.as_ref(), Some(mysql), sql.enter_at.sqlite.as_ref(), Some(sqlite)];
+    [Some(postgres)].into_iter().chain(entries).flatten().collect()
+}
+
+#[test]
+fn fire_with_a_history() {
+    let sql = event(&orders(quote!(history)), "pay");
+    check(
+        &[&sql.fire.postgres],
+        &expect![[r#"
+        -- [Fields, Id, Cause, Fingerprint]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM orders_history
+           WHERE order_id = $2 AND event = 'pay' AND cause = $3::text
+        ), moved AS (
+          UPDATE orders
+             SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
+           WHERE order_id = $2 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
+          RETURNING order_id, version
+        ), entered AS (
+          INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+          SELECT order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN orders AS seen ON seen.order_id = $2
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+    "#]],
+    );
+    check(
+        &[sql.enter.mysql.as_ref().unwrap(), &sql.fire.mysql],
+        &expect![[r#"
+        -- [Cause, Fingerprint, Id]
+        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+        SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+          FROM orders
+         WHERE order_id = ? AND status = 'pending'
+           FOR UPDATE
+
+        -- [Fields, Id]
+        UPDATE orders
+           SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
+         WHERE order_id = ? AND status = 'pending'
+    "#]],
+    );
+    check(
+        &[sql.enter.sqlite.as_ref().unwrap(), &sql.fire.sqlite],
+        &expect![[r#"
+        -- [Cause, Fingerprint, Id]
+        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+        SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+          FROM orders
+         WHERE order_id = ?3 AND status = 'pending'
+
+        -- [Fields, Id]
+        UPDATE orders
+           SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
+         WHERE order_id = ?2 AND status = 'pending'
+        RETURNING version AS applied
+    "#]],
+    );
+    assert!(sql.enter.postgres.is_none());
+}
+
+#[test]
+fn fire_at_a_version() {
+    check(
+        &all(&event(&orders(quote!(history)), "pay")),
+        &expect![[r#"
+        -- [Fields, Id, Cause, Fingerprint, Version]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM orders_history
+           WHERE order_id = $2 AND event = 'pay' AND cause = $3::text
+        ), moved AS (
+          UPDATE orders
+             SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
+           WHERE order_id = $2 AND status = 'pending' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+          RETURNING order_id, version
+        ), entered AS (
+          INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+          SELECT order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN orders AS seen ON seen.order_id = $2
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+
+        -- [Cause, Fingerprint, Id, Version]
+        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+        SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+          FROM orders
+         WHERE order_id = ? AND status = 'pending' AND version = ?
+           FOR UPDATE
+
+        -- [Fields, Id, Version]
+        UPDATE orders
+           SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
+         WHERE order_id = ? AND status = 'pending' AND version = ?
+
+        -- [Cause, Fingerprint, Id, Version]
+        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+        SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+          FROM orders
+         WHERE order_id = ?3 AND status = 'pending' AND version = ?4
+
+        -- [Fields, Id, Version]
+        UPDATE orders
+           SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
+         WHERE order_id = ?2 AND status = 'pending' AND version = ?3
+        RETURNING version AS applied
+    "#]],
+    );
+}
+
+#[test]
+fn fire_from_several_sources() {
+    check(
+        &all(&event(&orders(quote!(history)), "refund")),
+        &expect![[r#"
+        -- [Fields, Id, Cause, Fingerprint, Version]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM orders_history
+           WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
+        ), locked AS MATERIALIZED (
+          SELECT order_id, status
+            FROM orders
+           WHERE order_id = $1 AND status IN ('paid', 'shipped') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+             FOR UPDATE
+        ), moved AS (
+          UPDATE orders
+             SET status = 'refunded', version = orders.version + 1
+            FROM locked
+           WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $4
+          RETURNING orders.order_id, orders.version, locked.status AS source
+        ), entered AS (
+          INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+          SELECT order_id, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN orders AS seen ON seen.order_id = $1
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+
+        -- [Cause, Fingerprint, Id, Version]
+        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+        SELECT order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+          FROM orders
+         WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
+           FOR UPDATE
+
+        -- [Fields, Id, Version]
+        UPDATE orders
+           SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+         WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
+
+        -- [Cause, Fingerprint, Id, Version]
+        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+        SELECT order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+          FROM orders
+         WHERE order_id = ?3 AND status IN ('paid', 'shipped') AND version = ?4
+
+        -- [Fields, Id, Version]
+        UPDATE orders
+           SET status = 'refunded', version = version + 1
+         WHERE order_id = ?1 AND status IN ('paid', 'shipped') AND version = ?2
+        RETURNING version AS applied
+    "#]],
+    );
+}
+
+#[test]
+fn fire_when_a_cause_moves_one_row() {
+    let sql = event(&orders(quote!(history(cause = once))), "ship");
+    check(
+        &[&sql.fire.postgres, &sql.explain.postgres],
+        &expect![[r#"
+            -- [Fields, Id, Cause, Fingerprint]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, CASE WHEN order_id = $1 THEN 1 ELSE 0 END AS here
+                FROM orders_history
+               WHERE event = 'ship' AND cause = $2::text
+            ), moved AS (
+              UPDATE orders
+                 SET status = 'shipped', version = version + 1
+               WHERE order_id = $1 AND status = 'paid' AND NOT EXISTS (SELECT FROM caused)
+              RETURNING order_id, version
+            ), entered AS (
+              INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+              SELECT order_id, version, 'paid', 'shipped', 'ship', $2::text, $3::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN orders AS seen ON seen.order_id = $1
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
+
+            -- [Id, Cause]
+            SELECT seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+                   CASE WHEN caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+                   latest.target AS latest_target, latest.cause AS latest_cause,
+                   passed.version AS passed, passed.cause AS passed_cause
+              FROM orders AS seen
+              LEFT JOIN orders_history AS caused
+                ON caused.event = 'ship' AND caused.cause = $2::text
+              LEFT JOIN orders_history AS latest
+                ON latest.order_id = $1
+               AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+              LEFT JOIN orders_history AS passed
+                ON passed.order_id = $1
+               AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'shipped')
+             WHERE seen.order_id = $1
+        "#]],
+    );
+}
+
+#[test]
+fn fire_without_a_history() {
+    let sql = event(&orders(quote!()), "refund");
+    check(
+        &all(&sql),
+        &expect![[r#"
+            -- [Fields, Id, Version]
+            WITH moved AS (
+              UPDATE orders
+                 SET status = 'refunded', version = version + 1
+               WHERE order_id = $1 AND status IN ('paid', 'shipped') AND version = $2
+              RETURNING version
+            )
+            SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+              FROM (SELECT 1) AS one
+              LEFT JOIN orders AS seen ON seen.order_id = $1
+              LEFT JOIN moved ON TRUE
+
+            -- [Fields, Id, Version]
+            UPDATE orders
+               SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+             WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
+
+            -- [Fields, Id, Version]
+            UPDATE orders
+               SET status = 'refunded', version = version + 1
+             WHERE order_id = ?1 AND status IN ('paid', 'shipped') AND version = ?2
+            RETURNING version AS applied
+        "#]],
+    );
+    check(
+        &[&sql.explain.postgres, &sql.explain.mysql],
+        &expect![[r#"
+        -- [Id]
+        SELECT status, version
+          FROM orders
+         WHERE order_id = $1
+
+        -- [Id]
+        SELECT status, version
+          FROM orders
+         WHERE order_id = ?
+           FOR UPDATE
+    "#]],
+    );
+}
+
+#[test]
+fn explain() {
+    let sql = event(&orders(quote!(history)), "pay").explain;
+    check(
+        &[&sql.postgres, &sql.mysql, &sql.sqlite],
+        &expect![[r#"
+            -- [Id, Cause]
+            SELECT seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+                   1 AS caused_here,
+                   latest.target AS latest_target, latest.cause AS latest_cause,
+                   passed.version AS passed, passed.cause AS passed_cause
+              FROM orders AS seen
+              LEFT JOIN orders_history AS caused
+                ON caused.order_id = $1 AND caused.event = 'pay' AND caused.cause = $2::text
+              LEFT JOIN orders_history AS latest
+                ON latest.order_id = $1
+               AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+              LEFT JOIN orders_history AS passed
+                ON passed.order_id = $1
+               AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'paid')
+             WHERE seen.order_id = $1
+
+            -- [Id, Cause, Id, Id, Id, Id, Id]
+            SELECT seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+                   1 AS caused_here,
+                   latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+                   passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+              FROM orders AS seen
+              LEFT JOIN orders_history AS caused
+                ON caused.order_id = ? AND caused.event = 'pay' AND caused.cause = ?
+              LEFT JOIN orders_history AS latest
+                ON latest.order_id = ?
+               AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+              LEFT JOIN orders_history AS passed
+                ON passed.order_id = ?
+               AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'paid' FOR UPDATE)
+             WHERE seen.order_id = ?
+               FOR UPDATE
+
+            -- [Id, Cause]
+            SELECT seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+                   1 AS caused_here,
+                   latest.target AS latest_target, latest.cause AS latest_cause,
+                   passed.version AS passed, passed.cause AS passed_cause
+              FROM orders AS seen
+              LEFT JOIN orders_history AS caused
+                ON caused.order_id = ?1 AND caused.event = 'pay' AND caused.cause = ?2
+              LEFT JOIN orders_history AS latest
+                ON latest.order_id = ?1
+               AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+              LEFT JOIN orders_history AS passed
+                ON passed.order_id = ?1
+               AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'paid')
+             WHERE seen.order_id = ?1
+        "#]],
+    );
+}
+
+#[test]
+fn load() {
+    let load = super::load(&orders(quote!()));
+    check(
+        &[&load.postgres, &load.mysql, &load.sqlite],
+        &expect![[r#"
+        -- [Id]
+        SELECT status, version
+          FROM orders
+         WHERE order_id = $1
+
+        -- [Id]
+        SELECT status, version
+          FROM orders
+         WHERE order_id = ?
+
+        -- [Id]
+        SELECT status, version
+          FROM orders
+         WHERE order_id = ?1
+    "#]],
+    );
+}
+
+#[test]
+fn every_name_is_quoted_where_it_has_to_be() {
+    let sql = event(&awkward(), "leave");
+    check(
+        &all(&sql),
+        &expect![[r#"
+        -- [Fields, Id, Cause, Fingerprint, Version]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM "Shop".order_log
+           WHERE tenant = $2 AND type = $3 AND event = 'leave' AND cause = $4::text
+        ), locked AS MATERIALIZED (
+          SELECT tenant, type, "State" AS status
+            FROM "Shop"."order"
+           WHERE tenant = $2 AND type = $3 AND "State" IN ('l''été', 'There') AND rev = $6 AND NOT EXISTS (SELECT FROM caused)
+             FOR UPDATE
+        ), moved AS (
+          UPDATE "Shop"."order"
+             SET "State" = 'Gone', "key" = $1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
+            FROM locked
+           WHERE "order".tenant = locked.tenant AND "order".type = locked.type AND "order"."State" = locked.status AND "order".rev = $6
+          RETURNING "order".tenant, "order".type, "order".rev AS version, locked.status AS source
+        ), entered AS (
+          INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+          SELECT tenant, type, version, source, 'Gone', 'leave', $4::text, $5::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen."State" AS status, seen.rev AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN "Shop"."order" AS seen ON seen.tenant = $2 AND seen.type = $3
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+
+        -- [Cause, Fingerprint, Id, Version]
+        INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+        SELECT tenant, type, rev + 1, `State`, 'Gone', 'leave', ?, ?, NOW(6)
+          FROM `Shop`.`order`
+         WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
+           FOR UPDATE
+
+        -- [Fields, Id, Version]
+        UPDATE `Shop`.`order`
+           SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = LAST_INSERT_ID(rev + 1)
+         WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
+
+        -- [Cause, Fingerprint, Id, Version]
+        INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+        SELECT tenant, type, rev + 1, "State", 'Gone', 'leave', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+          FROM "Shop"."order"
+         WHERE tenant = ?3 AND type = ?4 AND "State" IN ('l''été', 'There') AND rev = ?5
+
+        -- [Fields, Id, Version]
+        UPDATE "Shop"."order"
+           SET "State" = 'Gone', "key" = ?1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = rev + 1
+         WHERE tenant = ?2 AND type = ?3 AND "State" IN ('l''été', 'There') AND rev = ?4
+        RETURNING rev AS applied
+    "#]],
+    );
+    check(
+        &[&sql.explain.mysql],
+        &expect![[r#"
+            -- [Id, Cause, Id, Id, Id, Id, Id]
+            SELECT seen.`State` AS status, seen.rev AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+                   1 AS caused_here,
+                   latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+                   passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+              FROM `Shop`.`order` AS seen
+              LEFT JOIN `Shop`.order_log AS caused
+                ON caused.tenant = ? AND caused.type = ? AND caused.event = 'leave' AND caused.cause = ?
+              LEFT JOIN `Shop`.order_log AS latest
+                ON latest.tenant = ? AND latest.type = ?
+               AND latest.version = (SELECT MAX(version) FROM `Shop`.order_log WHERE tenant = ? AND type = ? FOR UPDATE)
+              LEFT JOIN `Shop`.order_log AS passed
+                ON passed.tenant = ? AND passed.type = ?
+               AND passed.version = (SELECT MAX(version) FROM `Shop`.order_log WHERE tenant = ? AND type = ? AND target = 'Gone' FOR UPDATE)
+             WHERE seen.tenant = ? AND seen.type = ?
+               FOR UPDATE
+        "#]],
+    );
+}
+
+#[test]
+fn the_table_of_a_history() {
+    let check = |model: &Model, expected: &Expect| {
+        let PerDialect { postgres, mysql, sqlite } = super::history(model).unwrap();
+        expected.assert_eq(&[postgres, mysql, sqlite].join("\n\n"));
+    };
+    check(
+        &orders(quote!(history(name = "moves", cause = once))),
+        &expect![[r#"
+        CREATE TABLE IF NOT EXISTS moves (
+          order_id BIGINT NOT NULL,
+          version BIGINT NOT NULL,
+          source TEXT NOT NULL,
+          target TEXT NOT NULL,
+          event TEXT NOT NULL,
+          cause TEXT COLLATE "C",
+          fingerprint TEXT,
+          at TIMESTAMPTZ NOT NULL,
+          PRIMARY KEY (order_id, version),
+          UNIQUE (event, cause)
+        )
+
+        CREATE TABLE IF NOT EXISTS moves (
+          order_id BIGINT NOT NULL,
+          version BIGINT NOT NULL,
+          source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+          target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+          event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+          cause VARBINARY(512),
+          fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+          at DATETIME(6) NOT NULL,
+          PRIMARY KEY (order_id, version),
+          UNIQUE (event, cause)
+        )
+
+        CREATE TABLE IF NOT EXISTS moves (
+          order_id INTEGER NOT NULL,
+          version INTEGER NOT NULL,
+          source TEXT NOT NULL,
+          target TEXT NOT NULL,
+          event TEXT NOT NULL,
+          cause TEXT,
+          fingerprint TEXT,
+          at TEXT NOT NULL,
+          PRIMARY KEY (order_id, version),
+          UNIQUE (event, cause)
+        )"#]],
+    );
+    check(
+        &awkward(),
+        &expect![[r#"
+        CREATE TABLE IF NOT EXISTS "Shop".order_log (
+          tenant BIGINT NOT NULL,
+          type UUID NOT NULL,
+          version BIGINT NOT NULL,
+          source TEXT NOT NULL,
+          target TEXT NOT NULL,
+          event TEXT NOT NULL,
+          cause TEXT COLLATE "C",
+          fingerprint TEXT,
+          at TIMESTAMPTZ NOT NULL,
+          PRIMARY KEY (tenant, type, version),
+          UNIQUE (tenant, type, event, cause)
+        )
+
+        CREATE TABLE IF NOT EXISTS `Shop`.order_log (
+          tenant BIGINT NOT NULL,
+          type BINARY(16) NOT NULL,
+          version BIGINT NOT NULL,
+          source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+          target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+          event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+          cause VARBINARY(512),
+          fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+          at DATETIME(6) NOT NULL,
+          PRIMARY KEY (tenant, type, version),
+          UNIQUE (tenant, type, event, cause)
+        )
+
+        CREATE TABLE IF NOT EXISTS "Shop".order_log (
+          tenant INTEGER NOT NULL,
+          type BLOB NOT NULL,
+          version INTEGER NOT NULL,
+          source TEXT NOT NULL,
+          target TEXT NOT NULL,
+          event TEXT NOT NULL,
+          cause TEXT,
+          fingerprint TEXT,
+          at TEXT NOT NULL,
+          PRIMARY KEY (tenant, type, version),
+          UNIQUE (tenant, type, event, cause)
+        )"#]],
+    );
+}

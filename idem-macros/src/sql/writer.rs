@@ -1,0 +1,204 @@
+//! The clauses that statements share, and the account of their parameters.
+
+use super::keywords::is_keyword;
+use super::{Bind, Dialect, Statement, Version};
+use crate::machine::model::{Assignment, Event, Model, StateId, Value, unraw};
+
+/// Writes one statement.
+pub(super) struct Writer<'m> {
+    dialect: Dialect,
+    model: &'m Model,
+    /// How many fields the event has.
+    fields: usize,
+    binds: Vec<Bind>,
+}
+
+impl<'m> Writer<'m> {
+    /// `order` says which parameter has which number, where parameters have one. MySQL's have none: there each
+    /// occurrence is a parameter of its own.
+    pub(super) fn new(dialect: Dialect, model: &'m Model, fields: usize, order: &[Bind]) -> Self {
+        let binds = if dialect == Dialect::MySql { Vec::new() } else { order.to_vec() };
+        Self { dialect, model, fields, binds }
+    }
+
+    pub(super) fn finish(self, sql: String) -> Statement {
+        Statement { sql, binds: self.binds }
+    }
+
+    /// The parameters that `bind` stands for, at their next occurrence in the text.
+    fn parameters(&mut self, bind: Bind) -> Vec<String> {
+        let width = self.width(bind);
+        if self.dialect == Dialect::MySql {
+            self.binds.push(bind);
+            return vec!["?".to_owned(); width];
+        }
+        let before: usize = self.binds.iter().take_while(|it| **it != bind).map(|it| self.width(*it)).sum();
+        let sign = if self.dialect == Dialect::Postgres { '$' } else { '?' };
+        (before + 1..=before + width).map(|number| format!("{sign}{number}")).collect()
+    }
+
+    fn width(&self, bind: Bind) -> usize {
+        match bind {
+            Bind::Fields => self.fields,
+            Bind::Id => self.model.id.len(),
+            Bind::Version | Bind::Cause | Bind::Fingerprint => 1,
+        }
+    }
+
+    /// A parameter that is one text, with its type where PostgreSQL cannot know it.
+    pub(super) fn text(&mut self, bind: Bind) -> String {
+        let cast = if self.dialect == Dialect::Postgres { "::text" } else { "" };
+        format!("{}{cast}", self.parameters(bind).concat())
+    }
+
+    /// `order_id = $2`, the columns of the table (or alias) `of`.
+    pub(super) fn id_is(&mut self, of: &str) -> String {
+        let parameters = self.parameters(Bind::Id);
+        let parts = self.id().into_iter().zip(parameters);
+        parts.map(|(column, parameter)| format!("{}{column} = {parameter}", dot(of))).collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// `seen.order_id = caused.order_id`.
+    pub(super) fn same_id(&self, one: &str, other: &str) -> String {
+        let parts = self.id().into_iter().map(|column| format!("{}{column} = {}{column}", dot(one), dot(other)));
+        parts.collect::<Vec<_>>().join(" AND ")
+    }
+
+    fn id(&self) -> Vec<String> {
+        self.model.id.iter().map(|column| self.column(&column.name())).collect()
+    }
+
+    /// `orders.order_id, orders.tenant_id`.
+    pub(super) fn id_list(&self, of: &str) -> String {
+        self.id().into_iter().map(|column| format!("{}{column}", dot(of))).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `status = 'pending'` or `status IN ('paid', 'shipped')`.
+    pub(super) fn is_source(&self, event: &Event, of: &str) -> String {
+        let status = format!("{}{}", dot(of), self.status());
+        match event.sources.as_slice() {
+            [source] => format!("{status} = {}", self.stored(source.state)),
+            sources => {
+                let values: Vec<_> = sources.iter().map(|source| self.stored(source.state)).collect();
+                format!("{status} IN ({})", values.join(", "))
+            }
+        }
+    }
+
+    /// ` AND version = $5`, when the caller names one.
+    pub(super) fn and_version(&mut self, version: Version, of: &str) -> String {
+        match version {
+            Version::Any => String::new(),
+            Version::Expected => {
+                let parameter = self.parameters(Bind::Version).concat();
+                format!(" AND {}{} = {parameter}", dot(of), self.version())
+            }
+        }
+    }
+
+    /// What the event writes, `next` being the new version.
+    pub(super) fn assignments(&mut self, event: &Event, next: &str) -> String {
+        let mut fields = self.parameters(Bind::Fields).into_iter();
+        let status = format!("{} = {}", self.status(), self.stored(event.target));
+        let sets = event.assignments.iter().map(|set| {
+            let value = self.value(set).or_else(|| fields.next()).unwrap_or_default();
+            format!("{} = {value}", self.column(&unraw(&set.column)))
+        });
+        let version = format!("{} = {next}", self.version());
+        [status].into_iter().chain(sets).chain([version]).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The compare-and-swap by itself.
+    pub(super) fn update(&mut self, event: &Event, version: Version, next: &str) -> String {
+        let (table, sets) = (self.table(), self.assignments(event, next));
+        let (id, source, at) = (self.id_is(""), self.is_source(event, ""), self.and_version(version, ""));
+        format!("UPDATE {table}\n   SET {sets}\n WHERE {id} AND {source}{at}")
+    }
+
+    /// The text of the value; none for a field of the event.
+    fn value(&self, set: &Assignment) -> Option<String> {
+        Some(match &set.value {
+            Value::Now => self.now().to_owned(),
+            Value::Null => "NULL".to_owned(),
+            Value::Bool(flag) => flag.to_string().to_uppercase(),
+            Value::Number(number) => number.clone(),
+            Value::Text(text) => literal(text),
+            Value::Field(_) => return None,
+        })
+    }
+
+    /// The time, to the microsecond or as fine as there is, and not that of the transaction's start.
+    pub(super) fn now(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "clock_timestamp()",
+            Dialect::MySql => "NOW(6)",
+            Dialect::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now')",
+        }
+    }
+
+    /// Reads status and version of one row.
+    pub(super) fn select_row(&mut self, lock: &str) -> String {
+        let (status, version) = (renamed(&self.status(), "status"), renamed(&self.version(), "version"));
+        let (table, id, lock) = (self.table(), self.id_is(""), clause(lock));
+        format!("SELECT {status}, {version}\n  FROM {table}\n WHERE {id}{lock}")
+    }
+
+    pub(super) fn stored(&self, state: StateId) -> String {
+        literal(&self.model.state(state).stored)
+    }
+
+    pub(super) fn table(&self) -> String {
+        self.quoted_path(&self.model.table)
+    }
+
+    /// The table's own name, by which a statement that names it with its schema goes on to call it.
+    pub(super) fn table_name(&self) -> String {
+        let name = self.model.table.rsplit('.').next().unwrap_or_default();
+        self.column(name)
+    }
+
+    pub(super) fn status(&self) -> String {
+        self.column(&self.model.status)
+    }
+
+    pub(super) fn version(&self) -> String {
+        self.column(&self.model.version)
+    }
+
+    pub(super) fn quoted_path(&self, path: &str) -> String {
+        path.split('.').map(|part| self.column(part)).collect::<Vec<_>>().join(".")
+    }
+
+    /// A name as it is when every dialect takes it for a plain one, otherwise in this dialect's quotes.
+    pub(super) fn column(&self, name: &str) -> String {
+        let quote = if self.dialect == Dialect::MySql { '`' } else { '"' };
+        if is_plain(name) {
+            return name.to_owned();
+        }
+        format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}")))
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let letters = |it: char| it.is_ascii_lowercase() || it == '_';
+    name.starts_with(letters) && name.chars().all(|it| letters(it) || it.is_ascii_digit()) && !is_keyword(name)
+}
+
+/// A text literal. The rules of the machine keep backslashes and control characters out of it.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `state AS status`, or plain `status`.
+pub(super) fn renamed(column: &str, name: &str) -> String {
+    if column == name { name.to_owned() } else { format!("{column} AS {name}") }
+}
+
+/// A clause on a line of its own, when there is one.
+pub(super) fn clause(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\n   {text}") }
+}
+
+fn dot(of: &str) -> String {
+    if of.is_empty() { String::new() } else { format!("{of}.") }
+}
