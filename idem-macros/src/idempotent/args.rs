@@ -25,8 +25,10 @@ pub(crate) struct Args {
     pub(crate) key: Option<Parts>,
     pub(crate) payload: Option<Parts>,
     runtime: Option<Path>,
-    /// What was meant, readable or not: a misspelled option is not also a missing one.
-    meant: Vec<&'static str>,
+    /// The options that were written, readable or not.
+    written: Vec<&'static str>,
+    /// The options that something unknown may have been meant to be: they are not also missing.
+    guessed: Vec<&'static str>,
 }
 
 impl Args {
@@ -35,9 +37,7 @@ impl Args {
         let mut args = Self::default();
         let options = |input: ParseStream<'_>| {
             while !input.is_empty() {
-                if let Err(error) = args.option(cx, input) {
-                    cx.push(error);
-                }
+                args.option(cx, input);
                 skip_to_comma(input)?;
             }
             Ok(())
@@ -50,7 +50,7 @@ impl Args {
 
     /// Whether the option was written, or something that was meant to be it.
     pub(crate) fn meant(&self, option: &str) -> bool {
-        self.meant.contains(&option)
+        self.written.contains(&option) || self.guessed.contains(&option)
     }
 
     /// The path of the runtime crate; where the macro makes it up, errors about it point at `span`.
@@ -58,18 +58,24 @@ impl Args {
         self.runtime.as_ref().map_or_else(|| quote_spanned!(span=> ::idem_runtime), ToTokens::to_token_stream)
     }
 
-    fn option(&mut self, cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<()> {
-        let name = input.call(Ident::parse_any)?;
-        let Some((option, example)) = known(&name) else {
-            self.meant.extend(report_unknown(cx, &name));
-            return Ok(());
-        };
-        if self.meant(option) {
-            cx.error(&name, format_args!("duplicate option `{option}`\nhelp: write each option once"));
-            return Ok(());
+    fn option(&mut self, cx: &Ctxt, input: ParseStream<'_>) {
+        let Ok(name) = input.call(Ident::parse_any) else { return self.not_an_option(cx, input) };
+        let Some((option, example)) = known(&name) else { return self.guessed.extend(report_unknown(cx, &name)) };
+        if self.written.contains(&option) {
+            return cx.error(&name, format_args!("duplicate option `{option}`\nhelp: write each option once"));
         }
-        self.meant.push(option);
-        self.value(option, input).map_err(|error| unreadable(&error, option, example))
+        self.written.push(option);
+        if let Err(error) = self.value(option, input) {
+            let span = if input.is_empty() { name.span() } else { error.span() };
+            cx.push(syn::Error::new(span, unreadable(option, example)));
+        }
+    }
+
+    /// Which option it was meant to be, nobody can tell.
+    fn not_an_option(&mut self, cx: &Ctxt, input: ParseStream<'_>) {
+        let names = OPTIONS.map(|(option, _)| option);
+        self.guessed.extend(names);
+        cx.push(input.error(format_args!("expected an option\nhelp: the options are {}", suggest::list(names))));
     }
 
     fn value(&mut self, option: &str, input: ParseStream<'_>) -> syn::Result<()> {
@@ -100,8 +106,8 @@ fn report_unknown(cx: &Ctxt, name: &Ident) -> Option<&'static str> {
     similar
 }
 
-fn unreadable(error: &syn::Error, option: &str, example: &str) -> syn::Error {
-    syn::Error::new(error.span(), format_args!("{error} in option `{option}`\nhelp: write it as in `{example}`"))
+fn unreadable(option: &str, example: &str) -> String {
+    format!("unreadable option `{option}`\nhelp: write it as in `{example}`")
 }
 
 /// Options are separated by commas, and a comma inside of a value is inside of a group.

@@ -91,9 +91,10 @@ fn grouped(group: &Group) -> String {
 
 fn spaced(before: &str, atom: &str) -> bool {
     let is_word = |char: char| char.is_alphanumeric() || char == '_' || char == '>';
+    let after_colon = before.ends_with(':') && !before.ends_with("::");
     let opens = before.is_empty() || ["<", "&", "::", ".", "!", "*"].iter().any(|end| before.ends_with(end));
     let closes = [",", ">", "::", ":", ".", "?", ";", "<", "!"].contains(&atom);
     let calls =
         (atom.starts_with('(') || atom.starts_with('[')) && before.ends_with(is_word) && !before.ends_with("->");
-    !(opens || closes || calls)
+    after_colon || !(opens || closes || calls)
 }

@@ -19,7 +19,7 @@ pub(crate) fn item(error: &syn::Error, item: TokenStream) -> TokenStream {
 pub(crate) fn function(error: &syn::Error, args: &Args, function: &Function) -> TokenStream {
     let errors = error.to_compile_error();
     let Function { attrs, vis, body, .. } = function;
-    let transaction = function.first().and_then(Transaction::from_syn);
+    let transaction = function.first().and_then(Transaction::from_syn).filter(|_| !function.returns_a_future());
     let (signature, binding) = match &transaction {
         Some(transaction) => without_a_claim(args, function, transaction),
         None => (function.sig.clone(), TokenStream::new()),
