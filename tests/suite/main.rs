@@ -1,0 +1,11 @@
+//! The behaviour suite: each test is written once and runs on every engine.
+
+mod support;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut suite = support::Suite::default();
+    support::self_tests::add(&mut suite);
+    suite.run()
+}

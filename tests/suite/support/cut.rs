@@ -1,0 +1,70 @@
+//! Drop at every await: a future is polled a number of times and dropped, for every number until it completes.
+
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::{BoxError, TestResult};
+
+/// How a future ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended<T> {
+    /// It was dropped where it waited.
+    Dropped,
+    /// It had an answer.
+    Completed(T),
+}
+
+/// A future that has not completed after that many pending polls never will.
+const MOST_POLLS: usize = 1_000;
+
+/// How many runs in a row must complete before all awaits count as seen: one run may complete early by luck, when the
+/// database answers before it is asked for the answer.
+const COMPLETED_RUNS: usize = 3;
+
+/// Makes a future, lets it be pending `n` times, drops it and checks the invariants: for `n` from 0 until the future
+/// completes. Gives the largest number of pending polls after which it was dropped.
+///
+/// # Errors
+///
+/// The first broken invariant, with its `n`, and a future that never completes.
+pub(crate) async fn drop_at_every_await<F, T>(
+    mut make: impl AsyncFnMut(usize) -> F,
+    mut check: impl AsyncFnMut(usize, Ended<T>) -> TestResult,
+) -> Result<usize, BoxError>
+where
+    F: Future<Output = T>,
+{
+    let (mut completed, mut last_drop) = (0, 0);
+    for polls in 0..MOST_POLLS {
+        let during = |error: BoxError| format!("cut after {polls} pending polls: {error}");
+        let ended = cut(make(polls).await, polls).await.map_err(during)?;
+        if matches!(ended, Ended::Completed(_)) {
+            completed += 1;
+        } else {
+            (completed, last_drop) = (0, polls);
+        }
+        check(polls, ended).await.map_err(during)?;
+        if completed == COMPLETED_RUNS {
+            return Ok(last_drop);
+        }
+    }
+    Err(format!("the future did not complete within {MOST_POLLS} pending polls").into())
+}
+
+/// Polls a future, each time only after it was woken, until it completes or has been pending `polls` times.
+async fn cut<F: Future>(future: F, polls: usize) -> Result<Ended<F::Output>, BoxError> {
+    let mut future = Box::pin(future);
+    let mut pending = 0;
+    let driven = poll_fn(|context| {
+        if pending < polls {
+            match future.as_mut().poll(context) {
+                Poll::Ready(value) => return Poll::Ready(Ended::Completed(value)),
+                Poll::Pending => pending += 1,
+            }
+        }
+        if pending == polls { Poll::Ready(Ended::Dropped) } else { Poll::Pending }
+    });
+    let ended = tokio::time::timeout(Duration::from_mins(1), driven).await;
+    ended.map_err(|_| "the future waits and nothing wakes it".into())
+}

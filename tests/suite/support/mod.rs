@@ -1,0 +1,37 @@
+//! What the behaviour suite stands on: engines, the list of tests, and the harnesses that cut, kill, race and count.
+
+mod count;
+mod cut;
+mod engines;
+mod kill;
+mod race;
+mod scenario;
+mod sql;
+mod suite;
+
+pub(crate) mod self_tests;
+
+pub(crate) use count::{Counts, StatementTable, count_statements};
+pub(crate) use cut::{Ended, drop_at_every_await};
+pub(crate) use engines::{Engine, TestDb};
+pub(crate) use kill::{Killable, kill_at_every_step};
+pub(crate) use race::{ROUNDS, TASKS, release_together};
+pub(crate) use scenario::{Called, NoAnswer, Scenario};
+pub(crate) use sql::{Sql, sql};
+pub(crate) use suite::{Suite, on_engines, on_every_engine, scenarios};
+
+/// Any error, so that tests can use `?` on everything.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a test returns.
+pub(crate) type TestResult = Result<(), BoxError>;
+
+/// Fails the test with a formatted message unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+).into());
+        }
+    };
+}
+pub(crate) use ensure;

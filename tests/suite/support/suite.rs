@@ -1,0 +1,193 @@
+//! The list of tests: each is written once and named for every engine that it runs on.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use super::kill::Errand;
+use super::{Engine, TestDb, TestResult, count};
+
+/// Every test that does not end by itself ends after that.
+const BOUND: Duration = Duration::from_mins(5);
+
+/// Tests of one engine mostly wait for it.
+const TEST_THREADS: usize = 4;
+
+/// The tests of the suite.
+#[derive(Default)]
+pub(crate) struct Suite {
+    tests: Vec<Test>,
+}
+
+struct Test {
+    name: String,
+    /// The variable without which it cannot run.
+    needs: Option<&'static str>,
+    engine: &'static str,
+    body: Box<dyn FnOnce() -> TestResult + Send>,
+}
+
+/// Adds tests, generic functions `async fn name<DB: Engine>(db: TestDb<DB>) -> TestResult`, for all engines.
+macro_rules! on_every_engine {
+    ($suite:expr, $tests:tt) => {
+        $crate::support::on_engines!($suite, [sqlx::Sqlite, sqlx::Postgres, sqlx::MySql], "every engine", $tests)
+    };
+}
+
+/// Adds tests for some engines, with the reason why the others are left out.
+macro_rules! on_engines {
+    ($suite:expr, [$($DB:ty),+ $(,)?], $reason:literal, $tests:tt) => {
+        $($crate::support::on_engines!(@one $suite, $DB, $tests);)+
+    };
+    (@one $suite:expr, $DB:ty, [$($test:ident),+ $(,)?]) => {
+        $($suite.add::<$DB, _>(stringify!($test), $test::<$DB>);)+
+    };
+}
+
+/// Adds scenarios: on every engine each of them is dropped at every await and raced, and all are killed at every step.
+macro_rules! scenarios {
+    ($suite:expr, $scenarios:tt) => {
+        $crate::support::scenarios!(@one $suite, sqlx::Sqlite, $scenarios);
+        $crate::support::scenarios!(@one $suite, sqlx::Postgres, $scenarios);
+        $crate::support::scenarios!(@one $suite, sqlx::MySql, $scenarios);
+    };
+    (@one $suite:expr, $DB:ty, [$($Scenario:ty),+ $(,)?]) => {
+        $($suite.add_scenario::<$Scenario, $DB>();)+
+        $suite.add::<$DB, _>("killed_at_every_step", |db| {
+            let scenarios = vec![$($crate::support::Killable::of::<$Scenario>()),+];
+            $crate::support::kill_at_every_step(db, "killed_at_every_step", scenarios)
+        });
+    };
+}
+
+pub(crate) use {on_engines, on_every_engine, scenarios};
+
+impl Suite {
+    /// Adds a test for one engine.
+    pub(crate) fn add<DB, F>(&mut self, name: &str, test: impl FnOnce(TestDb<DB>) -> F + Send + 'static)
+    where
+        DB: Engine,
+        F: Future<Output = TestResult>,
+    {
+        self.tests.push(Test {
+            name: format!("{}::{name}", DB::DIALECT.name()),
+            needs: DB::URL_VARIABLE,
+            engine: DB::DIALECT.name(),
+            body: Box::new(move || block_on(with_database(test))),
+        });
+    }
+
+    /// Adds the tests of a scenario that need nothing but the scenario.
+    pub(crate) fn add_scenario<S: super::Scenario, DB: Engine>(&mut self) {
+        use super::scenario::{dropped_at_every_await, released_together};
+        self.add::<DB, _>(&format!("{}_dropped_at_every_await", S::NAME), dropped_at_every_await::<S, DB>);
+        self.add::<DB, _>(&format!("{}_released_together", S::NAME), released_together::<S, DB>);
+    }
+
+    /// Adds a test that needs no database.
+    pub(crate) fn add_plain<F>(&mut self, name: &str, test: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = TestResult>,
+    {
+        let body = Box::new(move || block_on(bounded(test())));
+        self.tests.push(Test { name: name.to_owned(), needs: None, engine: "", body });
+    }
+
+    /// Runs the tests that the command line asks for; in the child process of a test, that test's part for the child.
+    pub(crate) fn run(self) -> ExitCode {
+        count::watch_statements();
+        if let Some(errand) = Errand::of_this_process() {
+            return self.run_errand(&errand);
+        }
+        let mut arguments = Arguments::from_args();
+        arguments.test_threads.get_or_insert(TEST_THREADS);
+        let absent = self.absent_engines();
+        if let Some(line) = absent_line(&absent) {
+            eprintln!("{line}");
+            if std::env::var("IDEM_TEST_ENGINES").is_ok_and(|engines| engines == "all") {
+                return ExitCode::FAILURE;
+            }
+        }
+        let trials = self.tests.into_iter().map(Test::into_trial).collect();
+        libtest_mimic::run(&arguments, trials).exit_code()
+    }
+
+    fn run_errand(self, errand: &Errand) -> ExitCode {
+        let test = self.tests.into_iter().find(|test| test.name == errand.test);
+        match test.ok_or_else(|| "an unknown test".into()).and_then(|test| (test.body)()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    /// The engines without a server, and the variables that would name it.
+    fn absent_engines(&self) -> Vec<(&'static str, &'static str)> {
+        let mut absent: Vec<_> = self.tests.iter().filter_map(|test| Some((test.engine, test.absent()?))).collect();
+        absent.sort_unstable();
+        absent.dedup();
+        absent
+    }
+}
+
+impl Test {
+    /// The variable that is missing.
+    fn absent(&self) -> Option<&'static str> {
+        self.needs.filter(|variable| std::env::var_os(variable).is_none())
+    }
+
+    fn into_trial(self) -> Trial {
+        let ignored = self.absent().is_some();
+        let body = self.body;
+        Trial::test(self.name, move || body().map_err(|error| Failed::from(with_sources(&*error))))
+            .with_ignored_flag(ignored)
+    }
+}
+
+fn absent_line(absent: &[(&str, &str)]) -> Option<String> {
+    if absent.is_empty() {
+        return None;
+    }
+    let (engines, variables): (Vec<_>, Vec<_>) = absent.iter().copied().unzip();
+    Some(format!(
+        "{}: not run, without {} in the environment (`cargo xtask test` runs every engine)",
+        engines.join(", "),
+        variables.join(", ")
+    ))
+}
+
+/// Runs a test with a database of its own, or, in a child process, with that of its parent.
+async fn with_database<DB, F>(test: impl FnOnce(TestDb<DB>) -> F) -> TestResult
+where
+    DB: Engine,
+    F: Future<Output = TestResult>,
+{
+    if let Some(errand) = Errand::of_this_process() {
+        return test(TestDb::attach(errand.url)?).await;
+    }
+    let db = TestDb::create().await?;
+    let outcome = AssertUnwindSafe(bounded(test(db.clone()))).catch_unwind().await;
+    let removed = db.remove().await;
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(removed)
+}
+
+async fn bounded(test: impl Future<Output = TestResult>) -> TestResult {
+    let late = || format!("not at its end after {} s", BOUND.as_secs());
+    tokio::time::timeout(BOUND, test).await.map_err(|_| late())?
+}
+
+fn block_on(test: impl Future<Output = TestResult>) -> TestResult {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).enable_all().build()?.block_on(test)
+}
+
+fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}\n  because: {cause}"))
+}
