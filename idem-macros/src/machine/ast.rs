@@ -78,7 +78,7 @@ pub(super) enum Value {
     Bool(bool),
     Number(String),
     Text(LitStr),
-    Field(Type),
+    Field(Box<Type>),
 }
 
 impl<'a> Machine<'a> {

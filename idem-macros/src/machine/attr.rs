@@ -198,7 +198,7 @@ fn assignment(input: ParseStream<'_>) -> syn::Result<Assignment> {
     let column = input.parse()?;
     if input.peek(Token![:]) {
         input.parse::<Token![:]>()?;
-        return Ok(Assignment { column, value: Value::Field(input.parse()?) });
+        return Ok(Assignment { column, value: Value::Field(Box::new(input.parse()?)) });
     }
     if !input.peek(Token![=]) {
         return Err(input

@@ -81,7 +81,7 @@ pub(crate) enum Value {
     Bool(bool),
     Number(String),
     Text(String),
-    Field(Type),
+    Field(Box<Type>),
 }
 
 impl Column {
@@ -112,7 +112,7 @@ impl Event {
     /// The columns whose values come with the event.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&Ident, &Type)> {
         self.assignments.iter().filter_map(|it| match &it.value {
-            Value::Field(ty) => Some((&it.column, ty)),
+            Value::Field(ty) => Some((&it.column, &**ty)),
             _ => None,
         })
     }

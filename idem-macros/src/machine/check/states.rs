@@ -62,8 +62,8 @@ fn check_stored_values(cx: &Ctxt, machine: &Machine<'_>) {
     }
 }
 
-/// MySQL's usual collations compare without case and without trailing spaces, and PostgreSQL's `CHAR` without the
-/// latter: to them two such values are one.
+/// The usual collations of MySQL compare without case and without trailing spaces, and `CHAR` of PostgreSQL without
+/// the latter: to them two such values are one.
 fn check_equal_values(cx: &Ctxt, machine: &Machine<'_>) {
     let mut seen: BTreeMap<String, &State<'_>> = BTreeMap::new();
     for state in &machine.states {

@@ -9,13 +9,8 @@ use crate::sql::{self, Bind, EventSql, PerDialect, Statement};
 /// A `MachineSql`.
 pub(super) fn machine(model: &Model) -> TokenStream {
     let load = per_dialect(&sql::load(model), statement);
-    let history = match sql::history(model) {
-        Some(history) => {
-            let history = per_dialect(&history, |sql| quote!(#sql));
-            quote!(::core::option::Option::Some(#history))
-        }
-        None => quote!(::core::option::Option::None),
-    };
+    let history = sql::history(model).map(|history| per_dialect(&history, |sql| quote!(#sql)));
+    let history = option(history.as_ref());
     let once = model.history.as_ref().is_some_and(|history| history.once);
     quote!(_idem::__private::MachineSql { load: #load, history: #history, once: #once })
 }
@@ -23,6 +18,7 @@ pub(super) fn machine(model: &Model) -> TokenStream {
 /// An `EventSql`.
 pub(super) fn event(sql: &EventSql) -> TokenStream {
     let (fire, fire_at) = (per_dialect(&sql.fire, statement), per_dialect(&sql.fire_at, statement));
+    let optional = |it: &Option<Statement>| option(it.as_ref().map(statement).as_ref());
     let (enter, enter_at) = (per_dialect(&sql.enter, optional), per_dialect(&sql.enter_at, optional));
     let explain = per_dialect(&sql.explain, statement);
     quote! {
@@ -41,12 +37,9 @@ fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> To
     quote!(_idem::__private::PerDialect { postgres: #postgres, mysql: #mysql, sqlite: #sqlite })
 }
 
-fn optional(statement: &Option<Statement>) -> TokenStream {
-    match statement {
-        Some(it) => {
-            let it = self::statement(it);
-            quote!(::core::option::Option::Some(#it))
-        }
+fn option(value: Option<&TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),
     }
 }

@@ -1,0 +1,286 @@
+//! The expansion does not care what the scope around it calls things, and it passes the lints of a strict crate.
+
+#![allow(dead_code, reason = "the machines are only compiled")]
+
+/// What a strict crate denies.
+mod strict {
+    #![deny(warnings, missing_docs, unreachable_pub, clippy::pedantic)]
+
+    use idem_runtime::StateMachine;
+
+    /// With a history, several sources, several columns as identifier, and a name that repeats the module's.
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "payments", id(tenant_id: i64, trade_no: String), history, rename_all = "snake_case")]
+    #[transition(payment_capture: Waiting | Late => Captured, set(paid_at: i64, settled_at: i64, booked_at: i64))]
+    #[transition(expire: Waiting => Late)]
+    pub(crate) enum Payment {
+        #[state(initial)]
+        Waiting,
+        Late,
+        #[state(terminal)]
+        Captured,
+    }
+
+    /// Without a history; nothing of it is used.
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "doors", id(door_id: i64), status = "state", version = "rev")]
+    #[transition(unlock: Closed => Open)]
+    #[transition(lock: Open => Closed)]
+    enum Door {
+        #[state(initial)]
+        Closed,
+        Open,
+    }
+
+    mod inner {
+        use idem_runtime::StateMachine;
+
+        /// Seen by the parent.
+        #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+        #[machine(table = "lamps", id(lamp_id: i64), history(cause = once))]
+        #[transition(switch: Off => On, set(note: super::Note))]
+        pub(super) enum Lamp {
+            #[state(initial)]
+            Off,
+            #[state(terminal)]
+            On,
+        }
+    }
+
+    /// A type that `super` names in the attribute above.
+    type Note = String;
+
+    const _: () = assert!(Payment::allows(Payment::Late, Payment::Captured));
+    const _: () = assert!(!Payment::allows(Payment::Captured, Payment::Late));
+    const _: () = assert!(Door::allows(Door::Open, Door::Closed));
+
+    fn every_event_is_in_reach() {
+        let event = payment::PaymentCapture { paid_at: 1, settled_at: 1, booked_at: 1 };
+        drop(Payment::row(7, "t".to_owned()).fire(event).cause("t"));
+        drop(Door::row(1).fire(door::Unlock));
+        drop(inner::Lamp::row(1).fire(inner::lamp::Switch { note: "n".to_owned() }));
+    }
+}
+
+/// A public machine, as a library has it.
+pub mod public {
+    #![deny(warnings, missing_docs, clippy::pedantic)]
+
+    use idem_runtime::StateMachine;
+
+    /// Everything that the derive makes is as public as the enum.
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "tickets", id(ticket_id: i64), history)]
+    #[transition(close: Open => Closed, set(closed_at = now, reason: Option<String>, kind: std::primitive::i64))]
+    pub enum Ticket {
+        /// It is new.
+        #[state(initial)]
+        Open,
+        /// It is done.
+        #[state(terminal)]
+        Closed,
+    }
+}
+
+/// The expansion of sqlx's derive is not hygienic.
+mod elsewhere {
+    #[derive(Debug, Clone, serde::Serialize, sqlx::Type)]
+    #[sqlx(transparent)]
+    pub(super) struct String(pub(super) i64);
+}
+
+/// Names that an expansion could take for its own.
+mod shadowed {
+    use idem_runtime::machine::StateMachine;
+
+    mod core {}
+    mod std {}
+    mod sqlx {}
+    mod serde {}
+    struct Result;
+    struct Option;
+    struct Vec;
+    struct Box;
+    struct Debug;
+    struct Clone;
+    struct State;
+    struct Event;
+    trait Send {}
+    trait From {}
+    trait Default {}
+
+    use super::elsewhere::String;
+    use Answer::{Err, None, Ok, Some};
+
+    #[derive(
+        ::idem_runtime::StateMachine,
+        ::core::fmt::Debug,
+        ::core::clone::Clone,
+        ::core::marker::Copy,
+        ::core::cmp::PartialEq,
+        ::core::cmp::Eq,
+    )]
+    #[machine(table = "answers", id(id: i64), history)]
+    #[transition(ask: None => Some, set(text: String))]
+    #[transition(accept: Some => Ok)]
+    #[transition(refuse: Some => Err)]
+    enum Answer {
+        #[state(initial)]
+        None,
+        Some,
+        #[state(terminal)]
+        Ok,
+        #[state(terminal)]
+        Err,
+    }
+
+    #[test]
+    fn its_states_are_its_own() {
+        assert_eq!(<Answer as StateMachine>::STATES, [None, Some, Ok, Err]);
+        let fire = Answer::row(1).fire(answer::Ask { text: String(1) });
+        drop(fire.cause("c"));
+    }
+}
+
+/// Nothing at all in scope.
+mod no_prelude {
+    #![no_implicit_prelude]
+
+    #[derive(
+        ::idem_runtime::StateMachine,
+        ::core::fmt::Debug,
+        ::core::clone::Clone,
+        ::core::marker::Copy,
+        ::core::cmp::PartialEq,
+        ::core::cmp::Eq,
+    )]
+    #[machine(table = "answers", id(id: i64), history)]
+    #[transition(ask: Open => Asked, set(text: ::std::string::String))]
+    enum Question {
+        #[state(initial)]
+        Open,
+        #[state(terminal)]
+        Asked,
+    }
+}
+
+/// Keywords as names.
+mod raw {
+    use idem_runtime::prelude::*;
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "types", id(r#type: i64), history)]
+    #[transition(r#move: r#Start => r#final, set(r#where: String))]
+    #[allow(non_camel_case_types, reason = "it is the keyword that is tested")]
+    enum Type {
+        #[state(initial)]
+        r#Start,
+        #[state(terminal)]
+        r#final,
+    }
+
+    #[test]
+    fn the_marks_of_raw_names_stay_out_of_what_is_stored() {
+        assert_eq!(Type::r#final.stored(), "final");
+        assert_eq!(Type::from_stored("final"), Some(Type::r#final));
+        let (event, sql) = Type::EVENTS[0];
+        assert_eq!(event, "move");
+        assert!(sql.fire.sqlite.sql.contains("\"where\" = ?1"), "{}", sql.fire.sqlite.sql);
+        drop(Type::row(1).fire(r#type::Move { r#where: "here".to_owned() }).cause("c"));
+    }
+}
+
+/// A private enum that sqlx and serde know already adopts the machine as it is.
+mod adopted {
+    use idem_runtime::prelude::*;
+
+    #[derive(StateMachine, sqlx::Type, serde::Serialize, serde::Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+    #[sqlx(rename_all = "snake_case")]
+    #[serde(rename_all = "snake_case")]
+    #[machine(table = "orders", id(order_id: i64), rename_all = "snake_case")]
+    #[transition(settle: WaitPay => AllPaid)]
+    enum OrderStatus {
+        #[state(initial)]
+        WaitPay,
+        #[state(terminal)]
+        AllPaid,
+    }
+
+    #[test]
+    fn all_of_them_store_the_same() {
+        for state in OrderStatus::STATES {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.stored());
+        }
+    }
+}
+
+/// Two machines in one module, whose states and events have the same names.
+mod two_machines {
+    use idem_runtime::prelude::*;
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "orders", id(order_id: i64))]
+    #[transition(pay: Pending => Paid)]
+    enum Order {
+        #[state(initial)]
+        Pending,
+        #[state(terminal)]
+        Paid,
+    }
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "invoices", id(invoice_id: String))]
+    #[transition(pay: Pending => Paid)]
+    enum Invoice {
+        #[state(initial)]
+        Pending,
+        #[state(terminal)]
+        Paid,
+    }
+
+    #[test]
+    fn each_has_its_own_types() {
+        drop(Order::row(1).fire(order::Pay));
+        drop(Invoice::row("i".to_owned()).fire(invoice::Pay));
+    }
+}
+
+/// A dependency under another name.
+mod renamed {
+    use idem_runtime as other_name;
+    use other_name::prelude::*;
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "orders", id(order_id: i64), history, crate = other_name)]
+    #[transition(pay: Pending => Paid)]
+    enum Order {
+        #[state(initial)]
+        Pending,
+        #[state(terminal)]
+        Paid,
+    }
+
+    #[test]
+    fn it_is_found() {
+        drop(Order::row(1).fire(order::Pay).cause("c"));
+    }
+}
+
+/// Where `super` is not the scope of the enum, as in an example of the documentation.
+#[test]
+fn a_machine_in_a_function() {
+    use idem_runtime::prelude::*;
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "orders", id(order_id: i64))]
+    #[transition(pay: Pending => Paid, set(trade_no: String))]
+    enum Order {
+        #[state(initial)]
+        Pending,
+        #[state(terminal)]
+        Paid,
+    }
+
+    drop(Order::row(1).fire(order::Pay { trade_no: "t".to_owned() }));
+    assert!(Order::allows(Order::Pending, Order::Paid));
+}
