@@ -1,5 +1,6 @@
 //! The three databases: what they are called, which statement is whose, and what their errors mean.
 
+mod driver;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -7,15 +8,11 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use sqlx::{Database, Either, Execute, IntoArguments, SqlStr};
+use sqlx::{Database, IntoArguments};
 
+use driver::Driver;
+pub(crate) use driver::{Class, Leaves, Many};
 pub use sqlx::error::BoxDynError;
-
-/// What a statement gives back, row by row.
-pub type Many<'e, DB> =
-    BoxStream<'e, Result<Either<<DB as Database>::QueryResult, <DB as Database>::Row>, sqlx::Error>>;
 
 /// The SQL that a database speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -112,34 +109,6 @@ pub trait BindsUuid: Binds<uuid::Uuid> + Binds<Option<uuid::Uuid>> {}
 #[doc(hidden)]
 pub trait BindsUuid {}
 
-/// What an error of the database means for the work around it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// A unique index already holds the key.
-    Duplicate,
-    /// The transaction is dead, and running all of it again may succeed: deadlock, serialization failure, busy.
-    Retry,
-    /// A lock was not granted in time.
-    LockTimeout,
-    /// The answer to a statement was lost: nobody knows whether it ran.
-    Lost,
-    /// Anything else.
-    Other,
-}
-
-/// What an error leaves of the transaction in which it happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaves {
-    /// Only the statement was undone: the transaction goes on.
-    Transaction,
-    /// Nothing is accepted until a rollback to a savepoint.
-    Savepoint,
-    /// Whether there still is a transaction has to be asked.
-    Doubt,
-    /// Nothing: the transaction was rolled back.
-    Nothing,
-}
-
 mod sealed {
     pub trait Sealed {}
 }
@@ -152,94 +121,8 @@ pub trait SqlDialect:
     const DIALECT: Dialect;
 }
 
-/// The driver's calls, written once a driver, so that generic code needs no bound on a connection.
-#[doc(hidden)]
-#[allow(private_interfaces, reason = "the trait is sealed: only this crate names its types")]
-pub trait Driver: Database {
-    /// The statements that open a transaction, sent as one.
-    const BEGIN: &'static str;
-    /// Whether there is only one writer at a time, so that writers wait in this process and in order.
-    const ONE_WRITER: bool;
-
-    fn fetch_many<'c: 'e, 'q: 'e, 'e, E>(
-        connection: &'c mut Self::Connection,
-        query: E,
-    ) -> Many<'e, Self>
-    where
-        E: 'q + Execute<'q, Self>;
-
-    fn fetch_optional<'c: 'e, 'q: 'e, 'e, E>(
-        connection: &'c mut Self::Connection,
-        query: E,
-    ) -> BoxFuture<'e, Result<Option<Self::Row>, sqlx::Error>>
-    where
-        E: 'q + Execute<'q, Self>;
-
-    fn prepare_with<'c: 'e, 'e>(
-        connection: &'c mut Self::Connection,
-        sql: SqlStr,
-        parameters: &'e [Self::TypeInfo],
-    ) -> BoxFuture<'e, Result<Self::Statement, sqlx::Error>>;
-
-    fn describe<'c: 'e, 'e>(
-        connection: &'c mut Self::Connection,
-        sql: SqlStr,
-    ) -> BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>>;
-
-    fn rows_affected(done: &Self::QueryResult) -> u64;
-    fn text(row: &Self::Row, column: &str) -> Result<Option<String>, sqlx::Error>;
-    fn integer(row: &Self::Row, column: &str) -> Result<Option<i64>, sqlx::Error>;
-
-    fn classify(error: &sqlx::Error) -> Class;
-    /// What an error of the server leaves of the transaction.
-    fn leaves(error: &sqlx::Error) -> Leaves;
-}
-
-/// Implements the driver's calls for one of sqlx's databases.
-macro_rules! driver_calls {
-    ($DB:ty) => {
-        fn fetch_many<'c: 'e, 'q: 'e, 'e, E>(
-            connection: &'c mut Self::Connection,
-            query: E,
-        ) -> $crate::dialect::Many<'e, Self>
-        where
-            E: 'q + sqlx::Execute<'q, Self>,
-        {
-            sqlx::Executor::fetch_many(connection, query)
-        }
-
-        fn fetch_optional<'c: 'e, 'q: 'e, 'e, E>(
-            connection: &'c mut Self::Connection,
-            query: E,
-        ) -> futures_core::future::BoxFuture<'e, Result<Option<Self::Row>, sqlx::Error>>
-        where
-            E: 'q + sqlx::Execute<'q, Self>,
-        {
-            sqlx::Executor::fetch_optional(connection, query)
-        }
-
-        fn prepare_with<'c: 'e, 'e>(
-            connection: &'c mut Self::Connection,
-            sql: sqlx::SqlStr,
-            parameters: &'e [Self::TypeInfo],
-        ) -> futures_core::future::BoxFuture<'e, Result<Self::Statement, sqlx::Error>> {
-            sqlx::Executor::prepare_with(connection, sql, parameters)
-        }
-
-        fn describe<'c: 'e, 'e>(
-            connection: &'c mut Self::Connection,
-            sql: sqlx::SqlStr,
-        ) -> futures_core::future::BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>> {
-            sqlx::Executor::describe(connection, sql)
-        }
-
-        fn rows_affected(done: &Self::QueryResult) -> u64 {
-            done.rows_affected()
-        }
-    };
-}
-
 /// Implements the traits that have nothing of their own to say for one of sqlx's databases.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 macro_rules! sql_dialect {
     ($DB:ty, $dialect:expr) => {
         impl $crate::dialect::sealed::Sealed for $DB {}
@@ -254,10 +137,7 @@ macro_rules! sql_dialect {
         where
             T: for<'q> sqlx::Encode<'q, $DB> + sqlx::Type<$DB>,
         {
-            fn bind(
-                arguments: &mut Self::Arguments,
-                value: &T,
-            ) -> Result<(), $crate::dialect::BoxDynError> {
+            fn bind(arguments: &mut Self::Arguments, value: &T) -> Result<(), $crate::dialect::BoxDynError> {
                 sqlx::Arguments::add(arguments, value)
             }
         }
@@ -265,4 +145,4 @@ macro_rules! sql_dialect {
 }
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) use {driver_calls, sql_dialect};
+use sql_dialect;

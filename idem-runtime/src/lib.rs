@@ -1,0 +1,57 @@
+//! State machines and idempotent functions over sqlx: a duplicate is a result, not an accident.
+
+// The macros name this crate by the path that its users have.
+extern crate self as idem_runtime;
+
+mod backoff;
+pub mod dialect;
+mod engine;
+mod error;
+mod fingerprint;
+mod idempotent;
+mod key;
+pub mod machine;
+mod on;
+mod record;
+pub mod schema;
+mod steps;
+mod tx;
+
+pub use dialect::{Dialect, SqlDialect};
+pub use engine::{Builder, Idem};
+pub use error::{Error, Passed, Reply, TransitionError};
+pub use idem_macros::{StateMachine, idempotent};
+pub use idempotent::{Begin, Once};
+pub use key::{KeyPart, Part};
+pub use on::On;
+pub use tx::Tx;
+
+/// Everything that the derive, the attribute and their callers name.
+pub mod prelude {
+    pub use crate::machine::{Outcome, Row, StateMachine};
+    pub use crate::{Begin, Dialect, Error, Idem, Once, Reply, SqlDialect, TransitionError, Tx};
+    pub use idem_macros::{StateMachine, idempotent};
+}
+
+/// What expansions name. Not part of the interface: it changes with every version.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::dialect::{Binds, BoxDynError, PerDialect, SqlDialect};
+    pub use crate::fingerprint::Fingerprint;
+    pub use crate::idempotent::{
+        Claimed, Codec, ErrOf, IsResult, OkOf, Opened, Spec, codec, key_part, never, open, payload_part,
+    };
+    pub use crate::key::{Key, KeyPart};
+    pub use crate::machine::{
+        Bind, Event, EventOf, EventSql, Fields, Fire, Graph, Handle, HasHistory, MachineOn, MachineSql, State,
+        StateMachine, Statement, Transition,
+    };
+}
+
+/// Named moments of the runtime, for tests that kill the process at each of them.
+#[doc(hidden)]
+pub mod __steps {
+    pub use crate::steps::Step;
+    #[cfg(feature = "__steps")]
+    pub use crate::steps::on_step;
+}

@@ -1,6 +1,6 @@
 //! Statements as data: the text, and what each of its parameters is.
 
-use crate::dialect::{BoxDynError, PerDialect, SqlDialect};
+use crate::dialect::PerDialect;
 
 /// What a statement's next parameters are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct MachineSql {
     pub load: PerDialect<Statement>,
     /// Creates the history's table, when the machine keeps one.
     pub history: Option<PerDialect<&'static str>>,
+    /// Whether a cause moves one row only (`history(cause = once)`), not one per row.
+    pub once: bool,
 }
 
 /// The statements of one event.
@@ -53,13 +55,4 @@ pub struct EventSql {
     /// history `caused`, `caused_fingerprint`, `caused_here`, `latest_target`, `latest_cause`, `passed` (a version)
     /// and `passed_cause`.
     pub explain: PerDialect<Statement>,
-}
-
-/// The values that a [`Bind`] stands for.
-pub(super) struct Values<'v, DB: SqlDialect> {
-    pub(super) fields: &'v (dyn Fn(&mut DB::Arguments) -> Result<(), BoxDynError> + Sync),
-    pub(super) id: &'v (dyn Fn(&mut DB::Arguments) -> Result<(), BoxDynError> + Sync),
-    pub(super) version: Option<i64>,
-    pub(super) cause: Option<String>,
-    pub(super) fingerprint: Option<String>,
 }

@@ -1,0 +1,147 @@
+//! What a driver has to do for idem, and what its errors mean.
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use sqlx::{Database, Either, Execute, SqlStr};
+
+/// What a statement gives back, row by row.
+pub(crate) type Many<'e, DB> =
+    BoxStream<'e, Result<Either<<DB as Database>::QueryResult, <DB as Database>::Row>, sqlx::Error>>;
+
+/// What an error of the database means for the work around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// A unique index already holds the key.
+    Duplicate,
+    /// The transaction is dead, and running all of it again may succeed: deadlock, serialization failure, busy.
+    Retry,
+    /// A lock was not granted in time.
+    LockTimeout,
+    /// The answer to a statement was lost: nobody knows whether it ran.
+    Lost,
+    /// Anything else.
+    Other,
+}
+
+/// What an error leaves of the transaction in which it happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// Only the statement was undone: the transaction goes on.
+    Transaction,
+    /// Nothing is accepted until a rollback to a savepoint.
+    Savepoint,
+    /// Whether there still is a transaction has to be asked.
+    Doubt,
+    /// Nothing: the transaction was rolled back.
+    Nothing,
+}
+
+/// The driver's calls, written once a driver, so that generic code needs no bound on a connection.
+pub trait Driver: Database {
+    /// The statements that open a transaction, sent as one.
+    const BEGIN: &'static str;
+    /// Whether there is only one writer at a time, so that writers wait in this process and in order.
+    const ONE_WRITER: bool;
+
+    fn fetch_many<'c: 'e, 'q: 'e, 'e, E>(connection: &'c mut Self::Connection, query: E) -> Many<'e, Self>
+    where
+        E: 'q + Execute<'q, Self>;
+
+    fn fetch_optional<'c: 'e, 'q: 'e, 'e, E>(
+        connection: &'c mut Self::Connection,
+        query: E,
+    ) -> BoxFuture<'e, Result<Option<Self::Row>, sqlx::Error>>
+    where
+        E: 'q + Execute<'q, Self>;
+
+    fn prepare_with<'c: 'e, 'e>(
+        connection: &'c mut Self::Connection,
+        sql: SqlStr,
+        parameters: &'e [Self::TypeInfo],
+    ) -> BoxFuture<'e, Result<Self::Statement, sqlx::Error>>;
+
+    fn describe<'c: 'e, 'e>(
+        connection: &'c mut Self::Connection,
+        sql: SqlStr,
+    ) -> BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>>;
+
+    fn rows_affected(done: &Self::QueryResult) -> u64;
+    /// The version that an UPDATE handed back, where the dialect has no other way.
+    fn new_version(done: &Self::QueryResult) -> Option<i64>;
+    fn text(row: &Self::Row, column: &str) -> Result<Option<String>, sqlx::Error>;
+    fn integer(row: &Self::Row, column: &str) -> Result<Option<i64>, sqlx::Error>;
+
+    /// Whether the transaction that [`BEGIN`](Self::BEGIN) opened is still there. On MySQL it can be asked once, at the
+    /// end.
+    fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool>;
+
+    fn classify(error: &sqlx::Error) -> Class;
+    /// What an error of the server leaves of the transaction.
+    fn leaves(error: &sqlx::Error) -> Leaves;
+}
+
+/// What an error means that the server did not send.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn classify_transport(error: &sqlx::Error) -> Class {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::Tls(_) | sqlx::Error::WorkerCrashed => Class::Lost,
+        _ => Class::Other,
+    }
+}
+
+/// An error that sqlx found on this side, such as a column of another type, leaves the transaction as it is.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn leaves_transport(error: &sqlx::Error) -> Leaves {
+    match classify_transport(error) {
+        Class::Lost => Leaves::Nothing,
+        _ => Leaves::Transaction,
+    }
+}
+
+/// Implements the driver's calls for one of sqlx's databases.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+macro_rules! driver_calls {
+    ($DB:ty) => {
+        fn fetch_many<'c: 'e, 'q: 'e, 'e, E>(
+            connection: &'c mut Self::Connection,
+            query: E,
+        ) -> $crate::dialect::driver::Many<'e, Self>
+        where
+            E: 'q + sqlx::Execute<'q, Self>,
+        {
+            sqlx::Executor::fetch_many(connection, query)
+        }
+
+        fn fetch_optional<'c: 'e, 'q: 'e, 'e, E>(
+            connection: &'c mut Self::Connection,
+            query: E,
+        ) -> futures_core::future::BoxFuture<'e, Result<Option<Self::Row>, sqlx::Error>>
+        where
+            E: 'q + sqlx::Execute<'q, Self>,
+        {
+            sqlx::Executor::fetch_optional(connection, query)
+        }
+
+        fn prepare_with<'c: 'e, 'e>(
+            connection: &'c mut Self::Connection,
+            sql: sqlx::SqlStr,
+            parameters: &'e [Self::TypeInfo],
+        ) -> futures_core::future::BoxFuture<'e, Result<Self::Statement, sqlx::Error>> {
+            sqlx::Executor::prepare_with(connection, sql, parameters)
+        }
+
+        fn describe<'c: 'e, 'e>(
+            connection: &'c mut Self::Connection,
+            sql: sqlx::SqlStr,
+        ) -> futures_core::future::BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>> {
+            sqlx::Executor::describe(connection, sql)
+        }
+
+        fn rows_affected(done: &Self::QueryResult) -> u64 {
+            done.rows_affected()
+        }
+    };
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) use driver_calls;

@@ -1,0 +1,63 @@
+use futures_core::future::BoxFuture;
+use sqlx::mysql::{MySqlDatabaseError, MySqlQueryResult, MySqlRow};
+use sqlx::{Executor as _, MySql, Row as _};
+
+use super::driver::{self, Class, Driver, Leaves, driver_calls};
+use super::{Dialect, sql_dialect};
+
+sql_dialect!(MySql, Dialect::MySql);
+
+impl Driver for MySql {
+    /// The savepoint tells at the end whether this is still the same transaction: an implicit commit removes it.
+    const BEGIN: &'static str = "BEGIN; SAVEPOINT idem_0";
+    const ONE_WRITER: bool = false;
+
+    driver_calls!(MySql);
+
+    /// `version = LAST_INSERT_ID(version + 1)` hands the new version back in the answer to the UPDATE.
+    fn new_version(done: &MySqlQueryResult) -> Option<i64> {
+        i64::try_from(done.last_insert_id()).ok()
+    }
+
+    /// Columns that compare as bytes arrive as bytes, and the type of a subquery's column depends on the server.
+    fn text(row: &MySqlRow, column: &str) -> Result<Option<String>, sqlx::Error> {
+        row.try_get_unchecked(column)
+    }
+
+    fn integer(row: &MySqlRow, column: &str) -> Result<Option<i64>, sqlx::Error> {
+        row.try_get_unchecked(column)
+    }
+
+    fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool> {
+        Box::pin(async move { connection.execute("RELEASE SAVEPOINT idem_0").await.is_ok() })
+    }
+
+    /// By the server's number: 1205 and 1020 both carry the SQLSTATE HY000.
+    fn classify(error: &sqlx::Error) -> Class {
+        let Some(error) = error.as_database_error() else {
+            return driver::classify_transport(error);
+        };
+        match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
+            1022 | 1062 | 1169 | 1586 => Class::Duplicate,
+            // Deadlock, record changed since the snapshot (MariaDB), lock table full: all roll the transaction back.
+            1213 | 1020 | 1206 => Class::Retry,
+            1205 | 3572 => Class::LockTimeout,
+            1053 | 1927 | 2006 | 2013 => Class::Lost,
+            _ => Class::Other,
+        }
+    }
+
+    /// Errors about the statement or its data undo the statement; of every other one we do not know, and after 1205
+    /// it depends on `innodb_rollback_on_timeout`.
+    fn leaves(error: &sqlx::Error) -> Leaves {
+        let Some(error) = error.as_database_error() else {
+            return driver::leaves_transport(error);
+        };
+        match error.try_downcast_ref::<MySqlDatabaseError>().and_then(MySqlDatabaseError::code) {
+            Some(state) if ["21", "22", "23", "42", "45"].iter().any(|class| state.starts_with(class)) => {
+                Leaves::Transaction
+            }
+            _ => Leaves::Nothing,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+use futures_core::future::BoxFuture;
+use sqlx::postgres::{PgQueryResult, PgRow};
+use sqlx::{Executor as _, Postgres, Row as _};
+
+use super::driver::{self, Class, Driver, Leaves, driver_calls};
+use super::{Dialect, sql_dialect};
+
+sql_dialect!(Postgres, Dialect::Postgres);
+
+impl Driver for Postgres {
+    const BEGIN: &'static str = "BEGIN";
+    const ONE_WRITER: bool = false;
+
+    driver_calls!(Postgres);
+
+    fn new_version(_: &PgQueryResult) -> Option<i64> {
+        None
+    }
+
+    fn text(row: &PgRow, column: &str) -> Result<Option<String>, sqlx::Error> {
+        row.try_get(column)
+    }
+
+    fn integer(row: &PgRow, column: &str) -> Result<Option<i64>, sqlx::Error> {
+        row.try_get(column).or_else(|_| Ok(row.try_get::<Option<i32>, _>(column)?.map(i64::from)))
+    }
+
+    /// Outside of a transaction, and in one that an error ended, no savepoint can be set.
+    fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool> {
+        Box::pin(async move { connection.execute("SAVEPOINT idem_end").await.is_ok() })
+    }
+
+    fn classify(error: &sqlx::Error) -> Class {
+        let Some(error) = error.as_database_error() else {
+            return driver::classify_transport(error);
+        };
+        match error.code().as_deref() {
+            Some("23505") => Class::Duplicate,
+            Some("40001" | "40P01") => Class::Retry,
+            Some("55P03") => Class::LockTimeout,
+            // The connection or the server is going away: 57P01 to 57P03, and the class of connection exceptions.
+            Some(code) if code.starts_with("08") || code.starts_with("57P0") => Class::Lost,
+            _ => Class::Other,
+        }
+    }
+
+    /// PostgreSQL refuses everything after an error until a savepoint is rolled back to.
+    fn leaves(error: &sqlx::Error) -> Leaves {
+        match error {
+            sqlx::Error::Database(_) => Leaves::Savepoint,
+            other => driver::leaves_transport(other),
+        }
+    }
+}

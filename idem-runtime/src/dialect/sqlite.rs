@@ -1,0 +1,62 @@
+use futures_core::future::BoxFuture;
+use sqlx::sqlite::{SqliteQueryResult, SqliteRow};
+use sqlx::{Executor as _, Row as _, Sqlite};
+
+use super::driver::{self, Class, Driver, Leaves, driver_calls};
+use super::{Dialect, sql_dialect};
+
+sql_dialect!(Sqlite, Dialect::Sqlite);
+
+impl Driver for Sqlite {
+    /// A deferred transaction that reads and then writes fails at once when another one wrote in between.
+    const BEGIN: &'static str = "BEGIN IMMEDIATE";
+    const ONE_WRITER: bool = true;
+
+    driver_calls!(Sqlite);
+
+    fn new_version(_: &SqliteQueryResult) -> Option<i64> {
+        None
+    }
+
+    fn text(row: &SqliteRow, column: &str) -> Result<Option<String>, sqlx::Error> {
+        row.try_get(column)
+    }
+
+    fn integer(row: &SqliteRow, column: &str) -> Result<Option<i64>, sqlx::Error> {
+        row.try_get(column)
+    }
+
+    /// Only inside of a transaction does BEGIN fail.
+    fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            let open = connection.execute("BEGIN").await.is_err();
+            if !open {
+                // Nothing was written in it. When this fails the connection is lost anyway.
+                let _ = connection.execute("ROLLBACK").await;
+            }
+            open
+        })
+    }
+
+    fn classify(error: &sqlx::Error) -> Class {
+        match result_code(error) {
+            Some(1555 | 2067 | 2579) => Class::Duplicate,
+            // The low byte of an extended code is the primary one: 5 busy, 6 locked.
+            Some(code) if matches!(code & 0xff, 5 | 6) => Class::Retry,
+            Some(_) => Class::Other,
+            None => driver::classify_transport(error),
+        }
+    }
+
+    /// `OR ROLLBACK`, `RAISE(ROLLBACK)` and errors such as a full disk end the transaction without saying so.
+    fn leaves(error: &sqlx::Error) -> Leaves {
+        match error {
+            sqlx::Error::Database(_) => Leaves::Doubt,
+            other => driver::leaves_transport(other),
+        }
+    }
+}
+
+fn result_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
+}

@@ -1,0 +1,174 @@
+//! The engine: a pool, and what calls of one process know of one another.
+
+mod in_flight;
+mod inside;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sqlx::Pool;
+use tokio::sync::Mutex;
+
+use crate::dialect::{Dialect, SqlDialect};
+use crate::error::Error;
+use crate::schema;
+use crate::tx::{Answer, Root, Tx};
+
+pub(crate) use in_flight::{InFlight, Turn};
+pub(crate) use inside::Inside;
+
+/// What idempotent functions are called with. Cheap to clone: the clones are one engine.
+///
+/// ```no_run
+/// # #[cfg(feature = "sqlite")]
+/// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+/// use idem_runtime::prelude::*;
+///
+/// let pool = sqlx::SqlitePool::connect("sqlite:shop.db").await?;
+/// let idem = Idem::builder(pool).build().await?;
+/// idem.migrate().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Idem<DB: SqlDialect> {
+    engine: Arc<Engine<DB>>,
+}
+
+struct Engine<DB: SqlDialect> {
+    pool: Pool<DB>,
+    /// Tells the bodies of one engine from those of another.
+    id: u64,
+    /// On SQLite, whose busy handler sleeps and starves: writers of this process wait in a fair queue instead.
+    writer: Option<Arc<Mutex<()>>>,
+    in_flight: InFlight,
+}
+
+/// Makes an [`Idem`].
+#[must_use = "an engine is made by `build`"]
+#[derive(Debug)]
+pub struct Builder<DB: SqlDialect> {
+    pool: Pool<DB>,
+}
+
+impl<DB: SqlDialect> Idem<DB> {
+    /// Begins with the pool whose database holds the rows and the records.
+    pub fn builder(pool: Pool<DB>) -> Builder<DB> {
+        Builder { pool }
+    }
+
+    /// The pool it was built with.
+    #[must_use]
+    pub fn pool(&self) -> &Pool<DB> {
+        &self.engine.pool
+    }
+
+    /// Creates the tables of [`schema::ddl`] that do not exist yet. Instances that start together may all call it.
+    ///
+    /// The history of a machine is a table of the user's: create it with the text of [`schema::history`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`], for example without the right to create tables.
+    pub async fn migrate(&self) -> Result<(), Error> {
+        let mut connection = self.engine.pool.acquire().await.map_err(Error::Database)?;
+        let ddl = sqlx::raw_sql(schema::migration(DB::DIALECT));
+        Answer::<DB>::of(&mut connection, ddl).await.map_err(Error::statement::<DB>)?;
+        Ok(())
+    }
+
+    /// Opens a transaction. On SQLite it is the writer's from the start.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "sqlite")]
+    /// # async fn f(idem: idem_runtime::Idem<sqlx::Sqlite>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut tx = idem.begin().await?;
+    /// sqlx::query("INSERT INTO orders (order_id) VALUES (1)").execute(&mut *tx).await?;
+    /// tx.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SecondConnection`] inside a body that holds the only connection; [`Error::Retry`] and
+    /// [`Error::Database`].
+    pub async fn begin(&self) -> Result<Box<Tx<'static, DB>>, Error> {
+        Ok(Box::new(self.open().await?))
+    }
+
+    pub(crate) async fn open(&self) -> Result<Tx<'static, DB>, Error> {
+        self.refuse_second_connection()?;
+        let turn = match &self.engine.writer {
+            Some(writer) => Some(Arc::clone(writer).lock_owned().await),
+            None => None,
+        };
+        let connection = self.engine.pool.acquire().await.map_err(Error::Database)?;
+        let root = Root::begin(connection, turn).await.map_err(Error::statement::<DB>)?;
+        Ok(Tx::outermost(root))
+    }
+
+    /// A body that holds the only connection would wait for itself.
+    pub(crate) fn refuse_second_connection(&self) -> Result<(), Error> {
+        let only_one = DB::ONE_WRITER || self.engine.pool.options().get_max_connections() == 1;
+        if only_one && Inside::is_inside(self.engine.id) {
+            return Err(Error::SecondConnection);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn in_flight(&self) -> &InFlight {
+        &self.engine.in_flight
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.engine.id
+    }
+}
+
+impl<DB: SqlDialect> Clone for Idem<DB> {
+    fn clone(&self) -> Self {
+        Self { engine: Arc::clone(&self.engine) }
+    }
+}
+
+impl<DB: SqlDialect> fmt::Debug for Idem<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idem").field("pool", &self.engine.pool).finish_non_exhaustive()
+    }
+}
+
+impl<DB: SqlDialect> Builder<DB> {
+    /// Checks the pool and makes the engine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Configuration`] for a pool of several connections to SQLite's `:memory:`, where each connection has a
+    /// database of its own or locks that no one waits for; [`Error::Database`] when the database cannot be reached.
+    pub async fn build(self) -> Result<Idem<DB>, Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        if DB::DIALECT == Dialect::Sqlite {
+            self.check_memory().await?;
+        }
+        let engine = Engine {
+            pool: self.pool,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            writer: DB::ONE_WRITER.then(Arc::default),
+            in_flight: InFlight::default(),
+        };
+        Ok(Idem { engine: Arc::new(engine) })
+    }
+
+    async fn check_memory(&self) -> Result<(), Error> {
+        let mut connection = self.pool.acquire().await.map_err(Error::Database)?;
+        let main = "SELECT file FROM pragma_database_list WHERE name = 'main'";
+        let row = DB::fetch_optional(&mut connection, main).await.map_err(Error::Database)?;
+        let file = row.and_then(|row| DB::text(&row, "file").ok().flatten()).unwrap_or_default();
+        if file.is_empty() && self.pool.options().get_max_connections() > 1 {
+            return Err(Error::Configuration(
+                "`:memory:` needs a pool of one connection: `SqlitePoolOptions::new().max_connections(1)`",
+            ));
+        }
+        Ok(())
+    }
+}

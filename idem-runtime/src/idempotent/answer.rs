@@ -1,0 +1,139 @@
+use std::ops::Deref;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+
+/// A result, and whether this call made it or an earlier one.
+///
+/// A body makes one with `.into()`; whether it is a replay is the runtime's to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Once<T> {
+    value: T,
+    is_replay: bool,
+}
+
+impl<T> Once<T> {
+    /// Whether an earlier call made it.
+    #[must_use]
+    pub const fn is_replay(&self) -> bool {
+        self.is_replay
+    }
+
+    /// The result alone.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> From<T> for Once<T> {
+    fn from(value: T) -> Self {
+        Self { value, is_replay: false }
+    }
+}
+
+impl<T> Deref for Once<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// `Result<T, E>` under any alias, so that the macro never reads the return type.
+#[diagnostic::on_unimplemented(
+    message = "an idempotent function returns a `Result`, not `{Self}`",
+    label = "expected `Result<T, E>`",
+    note = "a call can be in progress, mismatched or lost, and has to say so"
+)]
+pub trait IsResult {
+    /// What is stored and replayed.
+    type Ok;
+    /// What is not.
+    type Err;
+}
+
+impl<T, E> IsResult for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+}
+
+/// The `Ok` type of a result.
+pub type OkOf<R> = <R as IsResult>::Ok;
+/// The `Err` type of a result.
+pub type ErrOf<R> = <R as IsResult>::Err;
+
+/// A result that can be stored and replayed: any `T` with serde's two traits, and [`Once<T>`] of such a `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored and replayed",
+    label = "`Serialize` or `DeserializeOwned` is missing",
+    note = "the first result is stored as JSON and given to every later call: `#[derive(Serialize, Deserialize)]`"
+)]
+pub trait Answer: Sized {
+    #[doc(hidden)]
+    fn store(&self) -> serde_json::Result<String>;
+    #[doc(hidden)]
+    fn restore(text: &str) -> serde_json::Result<Self>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Answer for T {
+    fn store(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    fn restore(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Answer for Once<T> {
+    fn store(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&self.value)
+    }
+
+    fn restore(text: &str) -> serde_json::Result<Self> {
+        Ok(Self { value: serde_json::from_str(text)?, is_replay: true })
+    }
+}
+
+/// An error type that can hold the runtime's.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot carry an error of the runtime",
+    label = "`From<idem_runtime::Error>` is missing",
+    note = "an idempotent call can be in progress, mismatched or lost: give the error type a variant with `#[from] idem_runtime::Error`"
+)]
+pub trait CarriesError: Sized {
+    #[doc(hidden)]
+    fn carry(error: Error) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<Error>> CarriesError for E {
+    fn carry(error: Error) -> Self {
+        error.into()
+    }
+}
+
+/// What a call needs of its types, as plain functions: every bound is asked in one place.
+#[derive(Debug)]
+pub struct Codec<T, E> {
+    pub(super) store: fn(&T) -> serde_json::Result<String>,
+    pub(super) restore: fn(&str) -> serde_json::Result<T>,
+    pub(super) carry: fn(Error) -> E,
+}
+
+/// The codec of a function's result.
+#[must_use]
+pub fn codec<T: Answer, E: CarriesError>() -> Codec<T, E> {
+    Codec { store: T::store, restore: T::restore, carry: E::carry }
+}
+
+/// Names a type in an expression that is never run.
+pub fn never<T>() -> T {
+    unreachable!("an expansion calls it behind `if false`")
+}

@@ -1,0 +1,233 @@
+use std::time::Duration;
+
+use super::answer::Codec;
+use super::{Begin, Spec};
+use crate::backoff;
+use crate::dialect::SqlDialect;
+use crate::engine::{Idem, Inside, Turn};
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::on::{Seat, SeatKind};
+use crate::record::{self, Claim, Record};
+use crate::steps::{Step, reached};
+use crate::tx::Tx;
+
+const WAIT: Duration = Duration::from_millis(record::WAIT_MS.unsigned_abs());
+
+/// What a duplicate is told to wait that could not wait itself for as long as the call runs.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+const COMPLETED: i64 = 2;
+const IN_DOUBT: i64 = 4;
+
+/// How an idempotent call goes on.
+#[derive(Debug)]
+pub enum Opened<'t, DB: SqlDialect, T> {
+    /// The body runs: this call has claimed the key.
+    Run(Claimed<'t, DB>),
+    /// An earlier call's result.
+    Replay(T),
+}
+
+/// A claim, and the transaction that holds it.
+#[derive(Debug)]
+pub struct Claimed<'t, DB: SqlDialect> {
+    // Declared in the order in which they are dropped: the next call comes when the rollback is on its way.
+    tx: Tx<'t, DB>,
+    claim: Claim,
+    engine: Option<u64>,
+    _turn: Option<Turn>,
+}
+
+/// Claims the key or finds what an earlier call left.
+///
+/// # Errors
+///
+/// Everything in [`Error`] that can be known before the body runs.
+pub async fn open<'t, DB, B, T, E>(
+    begin: B,
+    spec: &'static Spec,
+    key: Key,
+    payload: Fingerprint,
+    codec: &Codec<T, E>,
+) -> Result<Opened<'t, DB, T>, E>
+where
+    DB: SqlDialect,
+    B: Begin<DB> + 't,
+{
+    let Seat(seat) = begin.seat();
+    match claim(seat, spec, key, payload).await {
+        Ok(Found::Ours(claimed)) => Ok(Opened::Run(claimed)),
+        Ok(Found::Result(text)) => {
+            let restored = (codec.restore)(&text).map_err(Error::Undecodable);
+            restored.map(Opened::Replay).map_err(codec.carry)
+        }
+        Err(error) => Err((codec.carry)(error)),
+    }
+}
+
+/// What a claim came to, before any type of the user's is needed.
+enum Found<'t, DB: SqlDialect> {
+    Ours(Claimed<'t, DB>),
+    Result(String),
+}
+
+async fn claim<'t, DB: SqlDialect>(
+    seat: SeatKind<'t, DB>,
+    spec: &'static Spec,
+    key: Key,
+    payload: Fingerprint,
+) -> Result<Found<'t, DB>, Error> {
+    let claim = Claim {
+        scope: spec.scope,
+        key: key.finish()?,
+        fingerprint: payload.finish()?,
+        owner: uuid::Uuid::new_v4().to_string(),
+    };
+    match seat {
+        SeatKind::Tx(root, level) => {
+            let tx = root.nest(level).await.map_err(Error::statement::<DB>)?;
+            try_claim(tx, &claim).await?.found(claim, None, None)
+        }
+        SeatKind::Idem(idem) => claim_first(idem, claim).await,
+        SeatKind::Pool(_) => Err(Error::Configuration("an idempotent call begins on an engine or a transaction")),
+    }
+}
+
+/// In a transaction of our own what the database gives up before the body ran is tried again.
+async fn claim_first<'t, DB: SqlDialect>(idem: &Idem<DB>, claim: Claim) -> Result<Found<'t, DB>, Error> {
+    let mut turn = Some(idem.turn(claim.scope, &claim.key, WAIT).await?);
+    let mut pauses = backoff::pauses();
+    loop {
+        let tx = idem.open().await?;
+        let tried = try_claim(tx, &claim).await;
+        match (tried, pauses.next()) {
+            (Ok(Tried::Nobodys) | Err(Error::Retry(_)), Some(pause)) => tokio::time::sleep(pause).await,
+            (tried, _) => return tried?.found(claim, Some(idem.id()), turn.take()),
+        }
+    }
+}
+
+/// How one try to claim ended.
+enum Tried<'t, DB: SqlDialect> {
+    Ours(Tx<'t, DB>),
+    Theirs(Record),
+    Nobodys,
+    Waited,
+}
+
+async fn try_claim<'t, DB: SqlDialect>(mut tx: Tx<'t, DB>, claim: &Claim) -> Result<Tried<'t, DB>, Error> {
+    let claimed = claim.make(tx.root()).await.map_err(Error::statement::<DB>)?;
+    let tried = match claimed {
+        record::Claimed::Ours => {
+            reached(Step::Claimed);
+            return Ok(Tried::Ours(tx));
+        }
+        record::Claimed::Theirs(record) => Tried::Theirs(record),
+        record::Claimed::Nobodys => Tried::Nobodys,
+        record::Claimed::Waited => Tried::Waited,
+    };
+    // Nothing was written, so that a rollback that fails changes no answer.
+    let _ = tx.rollback().await;
+    Ok(tried)
+}
+
+impl<'t, DB: SqlDialect> Tried<'t, DB> {
+    fn found(self, claim: Claim, engine: Option<u64>, turn: Option<Turn>) -> Result<Found<'t, DB>, Error> {
+        match self {
+            Self::Ours(tx) => Ok(Found::Ours(Claimed { tx, claim, engine, _turn: turn })),
+            Self::Theirs(record) => record.answer(&claim).map(Found::Result),
+            Self::Nobodys | Self::Waited => Err(Error::InProgress { retry_after: RETRY_AFTER }),
+        }
+    }
+}
+
+impl Record {
+    /// What it says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's answer.
+    fn answer(self, claim: &Claim) -> Result<String, Error> {
+        if self.fingerprint != claim.fingerprint {
+            return Err(Error::Mismatch);
+        }
+        match (self.status, self.result) {
+            (COMPLETED, Some(result)) => Ok(result),
+            (IN_DOUBT, _) => Err(Error::Indeterminate),
+            _ => Err(Error::InProgress { retry_after: RETRY_AFTER }),
+        }
+    }
+}
+
+impl<DB: SqlDialect> Idem<DB> {
+    async fn turn(&self, scope: &'static str, key: &str, wait: Duration) -> Result<Turn, Error> {
+        self.refuse_second_connection()?;
+        let turn = self.in_flight().turn(scope, key, wait).await;
+        turn.ok_or(Error::InProgress { retry_after: RETRY_AFTER })
+    }
+}
+
+impl<'t, DB: SqlDialect> Claimed<'t, DB> {
+    /// The transaction for the body.
+    pub fn tx(&mut self) -> &mut Tx<'t, DB> {
+        &mut self.tx
+    }
+
+    /// What marks the body's calls as made from inside of it.
+    #[must_use]
+    pub fn inside(&self) -> Inside {
+        Inside::new(self.engine)
+    }
+
+    /// Stores and commits a result; an error releases the claim.
+    ///
+    /// # Errors
+    ///
+    /// The body's own, and what keeps a result from being committed.
+    pub async fn finish<T, E>(mut self, out: Result<T, E>, codec: &Codec<T, E>) -> Result<T, E> {
+        let error = match out {
+            Ok(value) => return self.keep(&value, codec).await.map(|()| value).map_err(codec.carry),
+            Err(_) if self.tx.was_given_up() => (codec.carry)(Error::given_up()),
+            Err(error) => error,
+        };
+        // The error is the answer; a rollback that fails leaves nothing either.
+        let _ = self.tx.rollback().await;
+        Err(error)
+    }
+
+    async fn keep<T, E>(self, value: &T, codec: &Codec<T, E>) -> Result<(), Error> {
+        reached(Step::BodyReturned);
+        match (codec.store)(value) {
+            Ok(text) => self.complete(&text).await,
+            Err(source) => {
+                let _ = self.tx.rollback().await;
+                Err(Error::Unencodable { what: "the result", source })
+            }
+        }
+    }
+
+    async fn complete(mut self, result: &str) -> Result<(), Error> {
+        self.claim.complete(result, self.tx.root()).await?;
+        reached(Step::Completed);
+        if let Err(error) = self.tx.seal().await {
+            return Err(self.not_sealed(error).await);
+        }
+        let outermost = self.tx.level() == 0;
+        self.tx.end().await?;
+        if outermost {
+            reached(Step::Committed);
+        }
+        Ok(())
+    }
+
+    /// A statement that nobody saw may have committed the claim and part of the effect: then somebody has to look.
+    async fn not_sealed(mut self, error: sqlx::Error) -> Error {
+        let claim = &self.claim;
+        let Some(connection) = self.tx.unseen_end() else {
+            return Error::statement::<DB>(error);
+        };
+        // In a transaction that is still there, the mark is rolled back with everything else.
+        match claim.doubt::<DB>(connection).await {
+            Ok(()) => Error::Indeterminate,
+            Err(_) => Error::statement::<DB>(error),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a call answers, decided in one place from one reading.
+
+use super::row::{Row, state_of};
+use super::{EventOf, State, StateMachine};
+use crate::dialect::SqlDialect;
+use crate::error::{Passed, TransitionError};
+
+/// What an event did to a row. A duplicate is a result, not an error.
+#[derive(Debug, Clone)]
+#[must_use = "an outcome tells whether this call moved the row"]
+pub enum Outcome<M: StateMachine, T> {
+    /// This call moved it.
+    Applied(Row<M, T>),
+    /// This very cause moved it earlier; the row may be further on by now.
+    Replayed(Row<M>),
+    /// No cause was given and the row is in the target. It says what the row is, not that it was this call.
+    Already(Row<M>),
+}
+
+impl<M: StateMachine, T: State<M>> Outcome<M, T> {
+    /// The row that this call moved, its state known by type.
+    ///
+    /// # Errors
+    ///
+    /// [`TransitionError::NotApplied`] when an earlier call moved it.
+    pub fn expect_applied(self) -> Result<Row<M, T>, TransitionError> {
+        match self {
+            Self::Applied(row) => Ok(row),
+            Self::Replayed(_) | Self::Already(_) => {
+                Err(TransitionError::NotApplied { machine: M::NAME, target: T::STATE.name() })
+            }
+        }
+    }
+
+    /// The row, whoever moved it.
+    pub fn into_row(self) -> Row<M> {
+        match self {
+            Self::Applied(row) => row.any_state(),
+            Self::Replayed(row) | Self::Already(row) => row,
+        }
+    }
+
+    /// Whether this call moved the row.
+    #[must_use]
+    pub const fn is_applied(&self) -> bool {
+        matches!(self, Self::Applied(_))
+    }
+}
+
+/// The row and its history at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// The raw status and the version.
+    row: Option<(String, i64)>,
+    /// The entry that holds the event with the cause.
+    caused: Option<Caused>,
+    /// What the history says of the row, where it was asked.
+    past: Option<Past>,
+}
+
+#[derive(Debug)]
+struct Caused {
+    fingerprint: Option<String>,
+    /// Whether it is an entry of this row; not so only where a cause moves one row.
+    here: bool,
+}
+
+#[derive(Debug, Default)]
+struct Past {
+    latest_target: Option<String>,
+    latest_cause: Option<String>,
+    passed: Option<Passed>,
+}
+
+/// What was asked.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) expected: Option<i64>,
+    pub(super) has_cause: bool,
+    pub(super) fingerprint: Option<String>,
+    pub(super) has_history: bool,
+}
+
+/// What a reading means for a call that did not move the row.
+#[derive(Debug)]
+pub(super) enum Decision<M> {
+    Replayed(M, i64),
+    Already(M, i64),
+    Refused(TransitionError),
+    /// The history has to be read first.
+    Unread,
+    /// The row accepts the event now: it changed between the statement and the reading.
+    Raced,
+}
+
+impl Reading {
+    /// From the columns `status`, `version`, and with a history `caused`, `caused_fingerprint`, `caused_here`.
+    pub(super) fn of_fire<DB: SqlDialect>(row: &DB::Row, history: bool) -> Result<Self, sqlx::Error> {
+        let Some(version) = DB::integer(row, "version")? else {
+            return Ok(Self::default());
+        };
+        let status = DB::text(row, "status")?.unwrap_or_default();
+        let caused = if history { Caused::of::<DB>(row)? } else { None };
+        Ok(Self { row: Some((status, version)), caused, past: None })
+    }
+
+    /// From the same columns and the past ones; no row at all when there is none in the table.
+    pub(super) fn of_explain<DB: SqlDialect>(row: Option<&DB::Row>, history: bool) -> Result<Self, sqlx::Error> {
+        let Some(row) = row else {
+            return Ok(Self { past: Some(Past::default()), ..Self::default() });
+        };
+        let past = if history { Past::of::<DB>(row)? } else { Past::default() };
+        Ok(Self { past: Some(past), ..Self::of_fire::<DB>(row, history)? })
+    }
+
+    /// The answers of a call in their order. Whatever comes first holds, the same on every database.
+    pub(super) fn decide<M: StateMachine, E: EventOf<M>>(self, asked: &Question) -> Decision<M> {
+        let Some((raw, version)) = self.row else {
+            return Decision::Refused(TransitionError::NotFound { machine: M::NAME });
+        };
+        let state = match state_of::<M>(raw) {
+            Ok(state) => state,
+            // A replay needs no state, but its answer is a row, and that has none.
+            Err(unknown) => return Decision::Refused(unknown),
+        };
+        match (self.caused, asked.expected) {
+            (Some(caused), _) if caused.here && caused.fingerprint == asked.fingerprint => {
+                Decision::Replayed(state, version)
+            }
+            (Some(_), _) => Decision::Refused(TransitionError::Mismatch { machine: M::NAME, event: E::NAME }),
+            (None, Some(expected)) if E::SOURCES.contains(&state) && expected != version => {
+                Decision::Refused(TransitionError::Stale { machine: M::NAME, expected, found: version })
+            }
+            _ if E::SOURCES.contains(&state) => Decision::Raced,
+            _ if state == E::Target::STATE && !asked.has_cause => Decision::Already(state, version),
+            _ => match self.past {
+                Some(past) => Decision::Refused(past.refuse::<M, E>(state)),
+                None if asked.has_history => Decision::Unread,
+                None => Decision::Refused(Past::default().refuse::<M, E>(state)),
+            },
+        }
+    }
+}
+
+impl Caused {
+    fn of<DB: SqlDialect>(row: &DB::Row) -> Result<Option<Self>, sqlx::Error> {
+        if DB::integer(row, "caused")?.is_none() {
+            return Ok(None);
+        }
+        let fingerprint = DB::text(row, "caused_fingerprint")?;
+        Ok(Some(Self { fingerprint, here: DB::integer(row, "caused_here")? == Some(1) }))
+    }
+}
+
+impl Past {
+    fn of<DB: SqlDialect>(row: &DB::Row) -> Result<Self, sqlx::Error> {
+        let passed_cause = DB::text(row, "passed_cause")?;
+        Ok(Self {
+            latest_target: DB::text(row, "latest_target")?,
+            latest_cause: DB::text(row, "latest_cause")?,
+            passed: DB::integer(row, "passed")?.map(|version| Passed { version, cause: passed_cause }),
+        })
+    }
+
+    /// Why a row that is in none of the sources stays where it is.
+    fn refuse<M: StateMachine, E: EventOf<M>>(self, state: M) -> TransitionError {
+        let (machine, event) = (M::NAME, E::NAME);
+        if state != E::Target::STATE {
+            return TransitionError::Illegal { machine, event, current: state.name(), passed: self.passed };
+        }
+        // An entry that leads elsewhere did not put the row here: somebody did by hand, later.
+        let put_here = self.latest_target.and_then(|raw| M::from_stored(&raw)) == Some(state);
+        TransitionError::OtherCause { machine, event, recorded: self.latest_cause.filter(|_| put_here) }
+    }
+}

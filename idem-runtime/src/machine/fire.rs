@@ -1,0 +1,334 @@
+use futures_core::future::BoxFuture;
+
+use super::answer::{Decision, Outcome, Question, Reading};
+use super::row::Row;
+use super::statement::{Bind, Statement};
+use super::{EventOf, Fields, HasHistory, MachineOn, State, StateMachine};
+use crate::backoff;
+use crate::dialect::{BoxDynError, Class, PerDialect, SqlDialect};
+use crate::error::{Error, TransitionError};
+use crate::fingerprint::Fingerprint;
+use crate::key::{self, KeyPart};
+use crate::on::{On, Seat, SeatKind};
+use crate::steps::{Step, reached};
+
+mod line;
+
+use line::{Line, Plan, Query};
+
+/// How often a row that changes under us is looked at again before the call gives up with a retryable error.
+const LOOKS: usize = 8;
+
+/// An event on its way to a row. Nothing happens until [`run`](Self::run) is awaited.
+#[must_use = "a transition does nothing until `.run(..)` is awaited"]
+#[derive(Debug)]
+pub struct Fire<M: StateMachine, E> {
+    id: M::Id,
+    event: E,
+    expected: Option<i64>,
+    cause: Option<Result<String, Error>>,
+}
+
+impl<M: StateMachine, E: EventOf<M>> Fire<M, E> {
+    pub(super) const fn new(id: M::Id, event: E, expected: Option<i64>) -> Self {
+        Self { id, event, expected, cause: None }
+    }
+
+    /// Names what in the world moves the row: the same on every path that can report it, such as the channel's trade
+    /// number; never a message's own identifier.
+    pub fn cause<C: KeyPart + ?Sized>(mut self, cause: &C) -> Self
+    where
+        M: HasHistory,
+    {
+        self.cause = Some(key::cause(cause));
+        self
+    }
+
+    /// Moves the row only if it is still at this version.
+    pub fn expect_version(mut self, version: i64) -> Self {
+        self.expected = Some(version);
+        self
+    }
+
+    /// Moves the row, or tells why it stays.
+    ///
+    /// On `&mut *tx` the row moves with that transaction; on `&idem` or `&pool` by itself, committed before the call
+    /// returns. A row and its history's entry are written together or not at all.
+    ///
+    /// # Errors
+    ///
+    /// In this order, on one consistent reading: [`Mismatch`](TransitionError::Mismatch) when the history holds the
+    /// cause with other values, [`NotFound`](TransitionError::NotFound),
+    /// [`UnknownState`](TransitionError::UnknownState), [`Stale`](TransitionError::Stale),
+    /// [`OtherCause`](TransitionError::OtherCause), [`Illegal`](TransitionError::Illegal); and at any time
+    /// [`Retry`](TransitionError::Retry), [`UnknownCommit`](TransitionError::UnknownCommit) and
+    /// [`Database`](TransitionError::Database).
+    pub fn run<'c, C>(self, on: C) -> BoxFuture<'c, Result<Outcome<M, E::Target>, TransitionError>>
+    where
+        C: On + 'c,
+        M: MachineOn<C::DB>,
+        E: Fields<C::DB>,
+    {
+        let seat = on.seat();
+        Box::pin(async move { Shot::new(self)?.run(seat).await })
+    }
+}
+
+/// A [`Fire`] whose values were found to be good.
+struct Shot<M: StateMachine, E> {
+    id: M::Id,
+    event: E,
+    cause: Option<String>,
+    asked: Question,
+}
+
+/// What one try did.
+enum Try {
+    Applied(i64),
+    Missed(Reading),
+    /// The entry met another one; nothing was kept of the try.
+    Collided(sqlx::Error, Reading),
+}
+
+impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
+    fn new(fire: Fire<M, E>) -> Result<Self, TransitionError> {
+        let cause = fire.cause.transpose()?;
+        let fingerprint = fire.event.fingerprint().map(Fingerprint::finish).transpose()?;
+        let has_history = M::SQL.history.is_some();
+        let asked = Question { expected: fire.expected, has_cause: cause.is_some(), fingerprint, has_history };
+        Ok(Self { id: fire.id, event: fire.event, cause, asked })
+    }
+
+    /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
+    async fn run<DB>(self, Seat(seat): Seat<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let mut pauses = backoff::pauses();
+        let alone = match seat {
+            SeatKind::Tx(root, level) => return self.once(SeatKind::Tx(root, level)).await,
+            SeatKind::Pool(pool) => Ok(pool),
+            SeatKind::Idem(idem) => Err(idem),
+        };
+        loop {
+            let outcome = self.once(alone.map_or_else(SeatKind::Idem, SeatKind::Pool)).await;
+            match (&outcome, pauses.next()) {
+                (Err(TransitionError::Retry(_)), Some(pause)) => tokio::time::sleep(pause).await,
+                _ => return outcome,
+            }
+        }
+    }
+
+    async fn once<DB>(&self, seat: SeatKind<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let mut line = Line::open(seat, Plan::of::<M, E, DB>()).await?;
+        let outcome = self.settle(&mut line).await;
+        let applied = matches!(outcome, Ok(Outcome::Applied(_)));
+        match line.close(applied).await {
+            Err(error) if applied => Err(error.into()),
+            _ => outcome,
+        }
+    }
+
+    /// Tries until the row has moved or the answer is known.
+    async fn settle<DB>(&self, line: &mut Line<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        for _ in 0..LOOKS {
+            let (reading, collision) = match self.attempt(line).await? {
+                Try::Applied(version) => {
+                    return Ok(Outcome::Applied(Row::new(self.id.clone(), E::Target::STATE, version)));
+                }
+                Try::Missed(reading) => (reading, None),
+                Try::Collided(error, reading) => (reading, Some(error)),
+            };
+            match (self.judge(reading, line).await?, collision) {
+                (Some(outcome), _) => return Ok(outcome),
+                // Not the cause's entry then, but one that should not be there, such as one of this version.
+                (None, Some(error)) => return Err(TransitionError::Database(error)),
+                (None, None) => {}
+            }
+        }
+        Err(TransitionError::Retry(sqlx::Error::Protocol("the row changed at every look".to_owned())))
+    }
+
+    /// The answer that a reading gives; none when the row accepts the event now.
+    async fn judge<DB>(
+        &self,
+        reading: Reading,
+        line: &mut Line<'_, DB>,
+    ) -> Result<Option<Outcome<M, E::Target>>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let decision = match reading.decide::<M, E>(&self.asked) {
+            Decision::Unread => self.explain(line).await?.decide::<M, E>(&self.asked),
+            decision => decision,
+        };
+        let row = |state, version| Row::new(self.id.clone(), state, version);
+        match decision {
+            Decision::Replayed(state, version) => Ok(Some(Outcome::Replayed(row(state, version)))),
+            Decision::Already(state, version) => Ok(Some(Outcome::Already(row(state, version)))),
+            Decision::Refused(error) => Err(error),
+            Decision::Raced | Decision::Unread => Ok(None),
+        }
+    }
+
+    async fn attempt<DB>(&self, line: &mut Line<'_, DB>) -> Result<Try, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        match self.statement(E::SQL.enter.of(DB::DIALECT), E::SQL.enter_at.of(DB::DIALECT)) {
+            Some(enter) => self.enter_and_move(enter, line).await,
+            None => self.move_row(line).await,
+        }
+    }
+
+    fn statement<'s, S>(&self, any_version: &'s S, at_version: &'s S) -> &'s S {
+        if self.asked.expected.is_some() { at_version } else { any_version }
+    }
+
+    /// The compare-and-swap alone; on PostgreSQL the history is part of it.
+    async fn move_row<DB>(&self, line: &mut Line<'_, DB>) -> Result<Try, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let answer = match line.ask(self.query(self.fire_statement().of(DB::DIALECT))?).await {
+            Ok(answer) => answer,
+            Err(error) if DB::classify(&error) == Class::Duplicate && self.asked.has_history => {
+                line.undo();
+                return Ok(Try::Collided(error, self.explain(line).await?));
+            }
+            Err(error) => return Err(Error::statement::<DB>(error).into()),
+        };
+        if let Some(version) = applied_version(&answer)? {
+            reached(Step::Moved);
+            return Ok(Try::Applied(version));
+        }
+        match answer.row {
+            Some(row) => Ok(Try::Missed(
+                Reading::of_fire::<DB>(&row, self.asked.has_history).map_err(TransitionError::Database)?,
+            )),
+            None => Ok(Try::Missed(self.explain(line).await?)),
+        }
+    }
+
+    /// The entry first: it locks the row and names its true source, and one that is refused leaves nothing to undo.
+    async fn enter_and_move<DB>(&self, enter: &Statement, line: &mut Line<'_, DB>) -> Result<Try, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let enter = self.query(enter)?;
+        let fire = self.query(self.fire_statement().of(DB::DIALECT))?;
+        line.begin_effect().await.map_err(Error::statement::<DB>)?;
+        let entered = line.go_on(enter).await;
+        match entered {
+            Ok(answer) if answer.rows_affected() == 1 => {}
+            other => {
+                line.end_effect();
+                return self.not_entered(other, line).await;
+            }
+        }
+        reached(Step::Entered);
+        let answer = line.go_on(fire).await.map_err(Error::statement::<DB>)?;
+        let Some(version) = applied_version(&answer)? else {
+            let why = "the row did not move after its history was written; a trigger may have kept it";
+            return Err(TransitionError::Database(sqlx::Error::Protocol(why.to_owned())));
+        };
+        line.end_effect();
+        reached(Step::Moved);
+        Ok(Try::Applied(version))
+    }
+
+    async fn not_entered<DB>(
+        &self,
+        entered: Result<crate::tx::Answer<DB>, sqlx::Error>,
+        line: &mut Line<'_, DB>,
+    ) -> Result<Try, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        match entered {
+            Ok(_) => Ok(Try::Missed(self.explain(line).await?)),
+            Err(error) if DB::classify(&error) == Class::Duplicate => {
+                Ok(Try::Collided(error, self.explain(line).await?))
+            }
+            Err(error) => Err(Error::statement::<DB>(error).into()),
+        }
+    }
+
+    /// Reads the row and its history in a new statement, which sees what this one's rival committed.
+    async fn explain<DB>(&self, line: &mut Line<'_, DB>) -> Result<Reading, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let explain = self.query(E::SQL.explain.of(DB::DIALECT))?;
+        let answer = line.ask(explain).await.map_err(Error::statement::<DB>)?;
+        Reading::of_explain::<DB>(answer.row.as_ref(), self.asked.has_history).map_err(TransitionError::Database)
+    }
+
+    fn fire_statement(&self) -> &'static PerDialect<Statement> {
+        self.statement(&E::SQL.fire, &E::SQL.fire_at)
+    }
+
+    /// Binds what a statement asks for.
+    fn query<DB>(&self, statement: &Statement) -> Result<Query<DB>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let mut arguments = DB::Arguments::default();
+        statement
+            .binds
+            .iter()
+            .try_for_each(|bind| self.bind::<DB>(*bind, &mut arguments))
+            .map_err(|error| TransitionError::Database(sqlx::Error::Encode(error)))?;
+        Ok((statement.sql, Some(arguments)))
+    }
+
+    fn bind<DB>(&self, bind: Bind, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        match bind {
+            Bind::Fields => self.event.bind(arguments),
+            Bind::Id => M::bind_id(&self.id, arguments),
+            Bind::Version => DB::bind(arguments, &self.asked.expected.unwrap_or_default()),
+            Bind::Cause => DB::bind(arguments, &self.cause),
+            Bind::Fingerprint => DB::bind(arguments, &self.asked.fingerprint),
+        }
+    }
+}
+
+/// The new version, if the row moved.
+fn applied_version<DB: SqlDialect>(answer: &crate::tx::Answer<DB>) -> Result<Option<i64>, TransitionError> {
+    match &answer.row {
+        Some(row) => DB::integer(row, "applied").map_err(TransitionError::Database),
+        None if answer.rows_affected() == 1 => Ok(DB::new_version(&answer.done)),
+        None => Ok(None),
+    }
+}

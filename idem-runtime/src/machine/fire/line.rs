@@ -1,0 +1,123 @@
+//! Where the statements of one transition go.
+
+use sqlx::pool::PoolConnection;
+
+use super::super::{EventOf, StateMachine};
+use crate::dialect::{Dialect, SqlDialect};
+use crate::error::Error;
+use crate::on::SeatKind;
+use crate::tx::{Answer, Root, Tx};
+
+/// A statement with its arguments.
+pub(super) type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
+
+/// What a transition needs around its statements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    /// It is one statement, so that it needs no transaction of its own.
+    one_statement: bool,
+    /// Its entry can meet another one, which on PostgreSQL ends the transaction unless it can be undone alone.
+    savepoint: bool,
+}
+
+impl Plan {
+    pub(super) fn of<M: StateMachine, E: EventOf<M>, DB: SqlDialect>() -> Self {
+        let has_history = M::SQL.history.is_some();
+        let postgres = DB::DIALECT == Dialect::Postgres;
+        Self {
+            one_statement: postgres || !has_history,
+            savepoint: postgres && has_history && (E::REPEATS || M::SQL.once),
+        }
+    }
+}
+
+/// Where the statements go: each variant undoes what has to be undone when it is dropped.
+pub(super) enum Line<'c, DB: SqlDialect> {
+    /// Into the caller's transaction.
+    Caller(&'c mut Root<DB>),
+    /// Into a transaction, or a savepoint of the caller's, that holds nothing else.
+    Own(Tx<'c, DB>),
+    /// Each by itself.
+    Alone(PoolConnection<DB>),
+}
+
+impl<'c, DB: SqlDialect> Line<'c, DB> {
+    pub(super) async fn open(seat: SeatKind<'c, DB>, plan: Plan) -> Result<Self, Error> {
+        match seat {
+            SeatKind::Tx(root, level) if plan.savepoint => {
+                Ok(Self::Own(root.nest(level).await.map_err(Error::statement::<DB>)?))
+            }
+            SeatKind::Tx(root, _) => Ok(Self::Caller(root)),
+            SeatKind::Pool(pool) if plan.one_statement => {
+                Ok(Self::Alone(pool.acquire().await.map_err(Error::Database)?))
+            }
+            SeatKind::Idem(idem) if plan.one_statement => {
+                Ok(Self::Alone(idem.pool().acquire().await.map_err(Error::Database)?))
+            }
+            SeatKind::Pool(pool) => {
+                let connection = pool.acquire().await.map_err(Error::Database)?;
+                let root = Root::begin(connection, None).await.map_err(Error::statement::<DB>)?;
+                Ok(Self::Own(Tx::outermost(root)))
+            }
+            SeatKind::Idem(idem) => Ok(Self::Own(idem.open().await?)),
+        }
+    }
+
+    /// Runs a statement.
+    pub(super) async fn ask(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
+        match self {
+            Self::Caller(root) => root.ask(query).await,
+            Self::Own(tx) => tx.root().ask(query).await,
+            Self::Alone(connection) => Answer::of(&mut **connection, query).await,
+        }
+    }
+
+    /// Runs the second statement of one effect.
+    pub(super) async fn go_on(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
+        match self {
+            Self::Caller(root) => root.ask_on(query).await,
+            Self::Own(tx) => tx.root().ask_on(query).await,
+            Self::Alone(connection) => Answer::of(&mut **connection, query).await,
+        }
+    }
+
+    /// Begins an effect in several statements: a future that is dropped between them leaves a transaction that keeps
+    /// nothing.
+    pub(super) async fn begin_effect(&mut self) -> Result<(), sqlx::Error> {
+        let root = match self {
+            Self::Caller(root) => root,
+            Self::Own(tx) => tx.root(),
+            Self::Alone(_) => return Ok(()),
+        };
+        root.settle().await?;
+        root.half_done(true);
+        Ok(())
+    }
+
+    /// The effect is whole, or nothing of it was done.
+    pub(super) fn end_effect(&mut self) {
+        match self {
+            Self::Caller(root) => root.half_done(false),
+            Self::Own(tx) => tx.root().half_done(false),
+            Self::Alone(_) => {}
+        }
+    }
+
+    /// After an entry met another one: undoes what that left, if anything.
+    pub(super) fn undo(&mut self) {
+        if let Self::Own(tx) = self
+            && tx.level() > 0
+        {
+            tx.undo();
+        }
+    }
+
+    /// Keeps what was done, or undoes it.
+    pub(super) async fn close(self, keep: bool) -> Result<(), Error> {
+        match self {
+            Self::Own(tx) if keep => tx.commit().await,
+            Self::Own(tx) => tx.rollback().await,
+            Self::Caller(_) | Self::Alone(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+use std::fmt;
+use std::marker::PhantomData;
+
+use futures_core::future::BoxFuture;
+
+use super::fire::Fire;
+use super::statement::{Bind, Statement};
+use super::{Event, EventOf, MachineOn, State, StateMachine};
+use crate::dialect::{BoxDynError, SqlDialect};
+use crate::error::{Error, TransitionError};
+use crate::on::{On, Seat, SeatKind};
+use crate::tx::Answer;
+
+/// The type parameter of a [`Row`] whose state is known as a value only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnyState {}
+
+/// A row by its identifier; nothing is loaded.
+#[must_use]
+#[derive(Debug, Clone)]
+pub struct Handle<M: StateMachine> {
+    id: M::Id,
+}
+
+/// A row as it was read: its identifier, state and version. `S` is the marker of its state where the type tells it.
+///
+/// It is what the row was then. Nothing keeps the row so, unless the transaction that read it holds a lock.
+#[must_use]
+pub struct Row<M: StateMachine, S = AnyState> {
+    id: M::Id,
+    state: M,
+    version: i64,
+    by_type: PhantomData<fn() -> S>,
+}
+
+impl<M: StateMachine> Handle<M> {
+    /// The row with this identifier.
+    pub const fn new(id: M::Id) -> Self {
+        Self { id }
+    }
+
+    /// Reads the row's state and version.
+    ///
+    /// # Errors
+    ///
+    /// [`TransitionError::NotFound`], [`TransitionError::UnknownState`], and what the database answers.
+    pub fn load<'c, C>(self, on: C) -> BoxFuture<'c, Result<Row<M>, TransitionError>>
+    where
+        C: On + 'c,
+        M: MachineOn<C::DB>,
+    {
+        let seat = on.seat();
+        Box::pin(async move { load(self.id, seat).await })
+    }
+
+    /// Fires an event at the row, whatever its state: the database decides.
+    pub fn fire<E: EventOf<M>>(self, event: E) -> E::Fire {
+        Fire::new(self.id, event, None).into()
+    }
+}
+
+impl<M: StateMachine, S> Row<M, S> {
+    pub(super) const fn new(id: M::Id, state: M, version: i64) -> Self {
+        Self { id, state, version, by_type: PhantomData }
+    }
+
+    /// The row's identifier.
+    pub const fn id(&self) -> &M::Id {
+        &self.id
+    }
+
+    /// The state that it was read in.
+    pub const fn state(&self) -> M {
+        self.state
+    }
+
+    /// The version that it was read at.
+    pub const fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// Takes the state into the type: what it does not accept will not compile.
+    ///
+    /// # Errors
+    ///
+    /// [`TransitionError::NotInState`].
+    pub fn in_state<T: State<M>>(self) -> Result<Row<M, T>, TransitionError> {
+        if self.state == T::STATE {
+            return Ok(Row::new(self.id, self.state, self.version));
+        }
+        Err(TransitionError::NotInState { machine: M::NAME, expected: T::STATE.name(), found: self.state.name() })
+    }
+
+    /// Forgets the state's type.
+    pub fn any_state(self) -> Row<M> {
+        Row::new(self.id, self.state, self.version)
+    }
+}
+
+impl<M: StateMachine, S: State<M>> Row<M, S> {
+    /// Fires an event that the state accepts, at the version that was read.
+    pub fn fire<E: Event<S, M>>(self, event: E) -> E::Fire {
+        Fire::new(self.id, event, Some(self.version)).into()
+    }
+}
+
+async fn load<M: MachineOn<DB>, DB: SqlDialect>(
+    id: M::Id,
+    Seat(seat): Seat<'_, DB>,
+) -> Result<Row<M>, TransitionError> {
+    let statement = M::SQL.load.of(DB::DIALECT);
+    let arguments = id_arguments::<M, DB>(&id, statement)?;
+    let query = (statement.sql, Some(arguments));
+    let answer = match seat {
+        SeatKind::Tx(root, _) => root.ask(query).await,
+        SeatKind::Pool(pool) => alone(pool, query).await,
+        SeatKind::Idem(idem) => alone(idem.pool(), query).await,
+    };
+    let answer = answer.map_err(Error::statement::<DB>)?;
+    let row = answer.row.ok_or(TransitionError::NotFound { machine: M::NAME })?;
+    read::<M, DB>(id, &row)
+}
+
+async fn alone<DB: SqlDialect>(
+    pool: &sqlx::Pool<DB>,
+    query: (&'static str, Option<DB::Arguments>),
+) -> Result<Answer<DB>, sqlx::Error> {
+    let mut connection = pool.acquire().await?;
+    Answer::of(&mut *connection, query).await
+}
+
+/// A row from the columns `status` and `version`.
+fn read<M: StateMachine, DB: SqlDialect>(id: M::Id, row: &DB::Row) -> Result<Row<M>, TransitionError> {
+    let raw = DB::text(row, "status").map_err(TransitionError::Database)?.unwrap_or_default();
+    let version = DB::integer(row, "version").map_err(TransitionError::Database)?.unwrap_or_default();
+    let state = state_of::<M>(raw)?;
+    Ok(Row::new(id, state, version))
+}
+
+pub(super) fn state_of<M: StateMachine>(raw: String) -> Result<M, TransitionError> {
+    M::from_stored(&raw).ok_or(TransitionError::UnknownState { machine: M::NAME, raw })
+}
+
+fn id_arguments<M: MachineOn<DB>, DB: SqlDialect>(
+    id: &M::Id,
+    statement: &Statement,
+) -> Result<DB::Arguments, TransitionError> {
+    let mut arguments = DB::Arguments::default();
+    let bound: Result<(), BoxDynError> =
+        statement.binds.iter().filter(|bind| **bind == Bind::Id).try_for_each(|_| M::bind_id(id, &mut arguments));
+    bound.map_err(|error| TransitionError::Database(sqlx::Error::Encode(error)))?;
+    Ok(arguments)
+}
+
+impl<M: StateMachine, S> Clone for Row<M, S> {
+    fn clone(&self) -> Self {
+        Self::new(self.id.clone(), self.state, self.version)
+    }
+}
+
+impl<M: StateMachine, S> PartialEq for Row<M, S>
+where
+    M::Id: PartialEq,
+{
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.state == other.state && self.version == other.version
+    }
+}
+
+impl<M: StateMachine, S> fmt::Debug for Row<M, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row").field("id", &self.id).field("state", &self.state).field("version", &self.version).finish()
+    }
+}

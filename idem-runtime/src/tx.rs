@@ -1,0 +1,293 @@
+//! A transaction that sees every error: it never says that it committed what the database threw away.
+
+mod executor;
+mod refused;
+mod screen;
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::future::BoxFuture;
+use futures_util::TryStreamExt as _;
+use sqlx::pool::PoolConnection;
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr, Transaction};
+use tokio::sync::OwnedMutexGuard;
+
+use crate::dialect::{Leaves, SqlDialect};
+use crate::error::Error;
+use crate::steps::{Step, reached};
+
+pub(crate) use executor::Answer;
+pub(crate) use refused::Refused;
+
+/// One transaction, or, inside another idempotent body, one savepoint of it.
+///
+/// It is an sqlx executor: `sqlx::query(..).execute(&mut *tx)`. Write `&mut *tx` wherever a call takes it, and `tx`
+/// alone at its last use only. It is not a connection, so that it sees every error: after one that ends the transaction
+/// on the server it refuses every further statement, and neither [`commit`](Self::commit) nor the end of an idempotent
+/// function says yes. Dropping it rolls back.
+pub struct Tx<'t, DB: SqlDialect> {
+    /// `None` only while `commit` and `rollback` end it.
+    place: Option<Place<'t, DB>>,
+    level: usize,
+}
+
+enum Place<'t, DB: SqlDialect> {
+    Outermost(Box<Root<DB>>),
+    Nested(&'t mut Root<DB>),
+}
+
+/// What the outermost transaction knows; nested ones borrow it.
+pub(crate) struct Root<DB: SqlDialect> {
+    inner: Transaction<'static, DB>,
+    health: Health,
+    /// A nested transaction ended without a commit: the next statement first rolls back to its savepoint.
+    undo: Option<usize>,
+    /// An effect in several statements has begun and is not whole.
+    half_done: bool,
+    /// The connection was handed out, or a statement ran of which we cannot tell whether it commits.
+    unseen: bool,
+    /// Where there is one writer at a time, its turn. Declared last: given up after the rollback was queued.
+    _turn: Option<OwnedMutexGuard<()>>,
+}
+
+/// What is known about the transaction on the server.
+#[derive(Debug, Clone)]
+enum Health {
+    Open,
+    /// Every statement is refused until a savepoint is rolled back to.
+    Failed(Refused),
+    /// An error may have ended it.
+    Doubt,
+    Over(Refused),
+}
+
+impl<DB: SqlDialect> Root<DB> {
+    /// Opens a transaction that no dropped future leaves behind in the pool.
+    pub(crate) async fn begin(
+        connection: PoolConnection<DB>,
+        turn: Option<OwnedMutexGuard<()>>,
+    ) -> Result<Box<Self>, sqlx::Error> {
+        let begin = Transaction::begin(connection, Some(DB::BEGIN.into_sql_str()));
+        let inner = FinishOnDrop(Some(begin)).await?;
+        reached(Step::Begun);
+        Ok(Box::new(Self { inner, health: Health::Open, undo: None, half_done: false, unseen: false, _turn: turn }))
+    }
+
+    /// What has to happen before the next statement: the rollback that a dropped future left to us, and refusing.
+    pub(crate) async fn settle(&mut self) -> Result<(), sqlx::Error> {
+        if let Health::Over(why) = &self.health {
+            return Err(why.clone().into());
+        }
+        if self.half_done {
+            return Err(Refused::new("a transition in it was interrupted").into());
+        }
+        if let Some(level) = self.undo {
+            self.simple(AssertSqlSafe(format!("ROLLBACK TO SAVEPOINT idem_{level}")).into_sql_str()).await?;
+            self.undo = None;
+        }
+        if matches!(self.health, Health::Doubt) {
+            self.examine().await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the server whether the transaction outlived an error.
+    async fn examine(&mut self) -> Result<(), sqlx::Error> {
+        if DB::still_open(&mut self.inner).await {
+            self.health = Health::Open;
+            return Ok(());
+        }
+        let over = Refused::new("an error rolled it back");
+        self.health = Health::Over(over.clone());
+        Err(over.into())
+    }
+
+    /// Runs a statement without parameters and without an answer.
+    async fn simple(&mut self, sql: SqlStr) -> Result<(), sqlx::Error> {
+        let done = DB::fetch_many(&mut *self.inner, sql).try_for_each(|_| async { Ok(()) }).await;
+        self.health.note::<DB, _>(&done);
+        done
+    }
+
+    /// Fails unless the transaction that was begun is still there, whole and alive.
+    async fn verify(&mut self) -> Result<(), sqlx::Error> {
+        self.settle().await?;
+        if let Health::Failed(why) = &self.health {
+            return Err(why.clone().into());
+        }
+        if self.unseen && !DB::still_open(&mut self.inner).await {
+            return Err(Refused::new("a statement in it committed it or rolled it back").into());
+        }
+        self.unseen = false;
+        Ok(())
+    }
+
+    /// Opens a savepoint inside the transaction of a level. A plain statement: with sqlx's own nesting, a future that
+    /// is dropped while the savepoint is in flight rolls the outer transaction back, and the outer commit says yes.
+    pub(crate) async fn nest(&mut self, level: usize) -> Result<Tx<'_, DB>, sqlx::Error> {
+        let level = level + 1;
+        self.settle().await?;
+        self.simple(AssertSqlSafe(format!("SAVEPOINT idem_{level}")).into_sql_str()).await?;
+        Ok(Tx { place: Some(Place::Nested(self)), level })
+    }
+
+    async fn release(&mut self, level: usize) -> Result<(), sqlx::Error> {
+        self.settle().await?;
+        self.simple(AssertSqlSafe(format!("RELEASE SAVEPOINT idem_{level}")).into_sql_str()).await
+    }
+
+    /// Says whether an effect in several statements is under way. A future that is dropped between them leaves the mark,
+    /// and with it nothing is committed.
+    pub(crate) fn half_done(&mut self, half_done: bool) {
+        self.half_done = half_done;
+    }
+}
+
+impl Health {
+    /// Learns from the end of a statement.
+    fn note<DB: SqlDialect, T>(&mut self, outcome: &Result<T, sqlx::Error>) {
+        match outcome {
+            Ok(_) if matches!(self, Self::Failed(_)) => *self = Self::Open,
+            Ok(_) => {}
+            Err(error) => self.learn(DB::leaves(error), Refused::because::<DB>(error)),
+        }
+    }
+
+    fn learn(&mut self, leaves: Leaves, why: Refused) {
+        match (leaves, &self) {
+            (Leaves::Transaction, _) | (_, Self::Over(_)) => {}
+            // The first error is the one that explains the others.
+            (Leaves::Savepoint, Self::Failed(_)) => {}
+            (Leaves::Savepoint, _) => *self = Self::Failed(why),
+            (Leaves::Doubt, _) => *self = Self::Doubt,
+            (Leaves::Nothing, _) => *self = Self::Over(why),
+        }
+    }
+}
+
+impl<'t, DB: SqlDialect> Tx<'t, DB> {
+    pub(crate) fn outermost(root: Box<Root<DB>>) -> Self {
+        Self { place: Some(Place::Outermost(root)), level: 0 }
+    }
+
+    pub(crate) fn root(&mut self) -> &mut Root<DB> {
+        match self.place.as_mut().expect("only `commit` and `rollback` take the place, and they take `self`") {
+            Place::Outermost(root) => root,
+            Place::Nested(root) => root,
+        }
+    }
+
+    pub(crate) fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Keeps everything, or fails: an error that a body swallowed, a deadlock's rollback and a statement that committed
+    /// on its own are all found here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Retry`], [`Error::UnknownCommit`] when the answer to COMMIT was lost, [`Error::Database`].
+    pub async fn commit(mut self) -> Result<(), Error> {
+        self.seal().await.map_err(Error::statement::<DB>)?;
+        self.end().await
+    }
+
+    /// The check before the end. For a nested transaction it is the end: the savepoint is gone if the transaction is.
+    pub(crate) async fn seal(&mut self) -> Result<(), sqlx::Error> {
+        match self.level {
+            0 => self.root().verify().await,
+            level => self.root().release(level).await,
+        }
+    }
+
+    /// Keeps what was sealed.
+    pub(crate) async fn end(mut self) -> Result<(), Error> {
+        match self.place.take() {
+            Some(Place::Outermost(root)) => root.inner.commit().await.map_err(Error::commit::<DB>),
+            _ => Ok(()),
+        }
+    }
+
+    /// Undoes everything.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be reached; nothing is kept then either.
+    pub async fn rollback(mut self) -> Result<(), Error> {
+        match self.place.take() {
+            Some(Place::Outermost(root)) => root.inner.rollback().await.map_err(Error::Database),
+            Some(Place::Nested(root)) => {
+                root.undo = Some(self.level);
+                root.settle().await.map_err(Error::statement::<DB>)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Undoes everything so far; the savepoint stays. Done before the next statement.
+    pub(crate) fn undo(&mut self) {
+        let level = self.level;
+        self.root().undo = Some(level);
+    }
+
+    /// The connection itself, for helpers that take nothing else. What runs on it is not seen: the commit asks the
+    /// server whether the transaction is still there, and sqlx's own `begin` must not be called on it.
+    pub fn connection(&mut self) -> &mut DB::Connection {
+        let root = self.root();
+        root.unseen = true;
+        &mut root.inner
+    }
+
+    /// The connection when the transaction may have been committed before its time, by something that was not seen.
+    pub(crate) fn unseen_end(&mut self) -> Option<&mut DB::Connection> {
+        let root = self.root();
+        root.unseen.then_some(&mut *root.inner)
+    }
+
+    /// Whether the database gave the transaction up for a reason that may pass, such as a deadlock.
+    pub(crate) fn was_given_up(&mut self) -> bool {
+        matches!(&self.root().health, Health::Over(why) | Health::Failed(why) if why.retry)
+    }
+}
+
+impl<DB: SqlDialect> Drop for Tx<'_, DB> {
+    fn drop(&mut self) {
+        if let Some(Place::Nested(root)) = &mut self.place {
+            root.undo = Some(self.level);
+        }
+    }
+}
+
+impl<DB: SqlDialect> fmt::Debug for Tx<'_, DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tx").field("level", &self.level).finish_non_exhaustive()
+    }
+}
+
+/// Runs in the caller's task; when the caller goes away, a task of its own drives the rest.
+///
+/// sqlx's BEGIN is not cancel-safe: dropped in flight, it leaves the next borrower of the connection inside of a
+/// transaction.
+struct FinishOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+impl<T: Send + 'static> Future for FinishOnDrop<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(future) = &mut self.0 else { return Poll::Pending };
+        let output = ready!(future.as_mut().poll(context));
+        self.0 = None;
+        Poll::Ready(output)
+    }
+}
+
+impl<T: Send + 'static> Drop for FinishOnDrop<T> {
+    fn drop(&mut self) {
+        // Without a runtime the connection cannot be driven by anybody: dropping it closes it.
+        if let (Some(rest), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(rest);
+        }
+    }
+}
