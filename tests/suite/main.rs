@@ -1,5 +1,7 @@
 //! The behaviour suite: each test is written once and runs on every engine.
 
+mod answers;
+mod shop;
 mod support;
 
 use std::process::ExitCode;
@@ -7,5 +9,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut suite = support::Suite::default();
     support::self_tests::add(&mut suite);
+    answers::add(&mut suite);
     suite.run()
 }

@@ -1,0 +1,114 @@
+//! What a transition answers, in the order of the contract.
+
+use idem_runtime::Passed;
+use idem_runtime::prelude::*;
+
+use crate::shop::order_status::{Cancel, Finish, Paid, Pay, Pending, Refund, Ship};
+use crate::shop::{OrderStatus, create_tables, history, new_order, status};
+use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure, on_every_engine};
+
+/// Adds the tests.
+pub(crate) fn add(suite: &mut Suite) {
+    on_every_engine!(suite, [answers_on_an_engine, answers_in_a_transaction, typed_rows]);
+}
+
+fn pay(trade_no: &str) -> Pay {
+    Pay { trade_no: trade_no.to_owned() }
+}
+
+/// Asserts that an expression matches a pattern, and shows what it was otherwise.
+macro_rules! answer {
+    ($answer:expr, $pattern:pat $(if $guard:expr)?) => {
+        match $answer {
+            $pattern $(if $guard)? => {}
+            other => return Err(format!("line {}: {other:?}", line!()).into()),
+        }
+    };
+}
+
+async fn answers_on_an_engine<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(4).await?;
+    let on = &idem;
+    create_tables(&db).await?;
+    new_order(&db, 1).await?;
+    let order = || OrderStatus::row(1);
+
+    answer!(OrderStatus::row(9).fire(Cancel).run(on).await, Err(TransitionError::NotFound { .. }));
+    answer!(order().fire(pay("T1")).cause("T1").expect_version(7).run(on).await,
+        Err(TransitionError::Stale { expected: 7, found: 0, .. }));
+    answer!(order().fire(Finish).run(on).await,
+        Err(TransitionError::Illegal { current: "Pending", event: "finish", passed: None, .. }));
+    answer!(order().fire(pay("T1")).cause("T1").expect_version(0).run(on).await,
+        Ok(Outcome::Applied(row)) if row.version() == 1 && row.state() == OrderStatus::Paid);
+    answer!(order().fire(pay("T1")).cause("T1").run(on).await,
+        Ok(Outcome::Replayed(row)) if row.version() == 1 && row.state() == OrderStatus::Paid);
+    answer!(order().fire(pay("other fields")).cause("T1").run(on).await, Err(TransitionError::Mismatch { .. }));
+    answer!(order().fire(pay("T2")).cause("T2").run(on).await,
+        Err(TransitionError::OtherCause { recorded: Some(cause), .. }) if cause == "T1");
+    answer!(order().fire(pay("T2")).run(on).await, Ok(Outcome::Already(row)) if row.version() == 1);
+    answer!(order().fire(Ship { carrier: "sf".into() }).run(on).await, Ok(Outcome::Applied(row)) if row.version() == 2);
+    answer!(order().fire(pay("T1")).cause("T1").run(on).await,
+        Ok(Outcome::Replayed(row)) if row.state() == OrderStatus::Shipped && row.version() == 2);
+    answer!(order().fire(pay("T2")).cause("T2").run(on).await,
+        Err(TransitionError::Illegal { current: "Shipped", passed: Some(Passed { version: 1, cause: Some(cause) }), .. })
+            if cause == "T1");
+    answer!(order().fire(Refund).cause("R1").run(on).await, Ok(Outcome::Applied(row)) if row.version() == 3);
+
+    db.execute("UPDATE orders SET status = 'lost' WHERE order_id = 1").await?;
+    answer!(order().fire(Finish).run(on).await, Err(TransitionError::UnknownState { raw, .. }) if raw == "lost");
+    answer!(order().load(on).await, Err(TransitionError::UnknownState { raw, .. }) if raw == "lost");
+    ensure!(
+        history(&db, 1).await? == "1 pending paid pay T1\n2 paid shipped ship NULL\n3 shipped refunded refund R1",
+        "{}",
+        history(&db, 1).await?
+    );
+    // Paid by hand, long before idem.
+    db.execute("INSERT INTO orders (order_id, status, version) VALUES (2, 'paid', 5)").await?;
+    answer!(OrderStatus::row(2).fire(pay("T1")).cause("T1").run(on).await,
+        Err(TransitionError::OtherCause { recorded: None, .. }));
+    answer!(OrderStatus::row(2).fire(pay("T1")).cause("").run(on).await,
+        Err(TransitionError::Runtime(Error::InvalidKey { .. })));
+    Ok(())
+}
+
+async fn answers_in_a_transaction<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(4).await?;
+    create_tables(&db).await?;
+    new_order(&db, 1).await?;
+    let order = || OrderStatus::row(1);
+
+    let mut tx = idem.begin().await?;
+    answer!(order().fire(pay("T1")).cause("T1").run(&mut *tx).await, Ok(Outcome::Applied(row)) if row.version() == 1);
+    tx.rollback().await?;
+    ensure!(status(&db, 1).await? == "pending 0", "a rollback undoes the row");
+    ensure!(history(&db, 1).await?.is_empty(), "and its history");
+
+    let mut tx = idem.begin().await?;
+    answer!(order().fire(Finish).run(&mut *tx).await, Err(TransitionError::Illegal { .. }));
+    answer!(order().fire(pay("T1")).cause("T1").run(&mut *tx).await, Ok(Outcome::Applied(_)));
+    answer!(order().fire(pay("T1")).cause("T1").run(&mut *tx).await, Ok(Outcome::Replayed(_)));
+    answer!(order().fire(pay("T2")).cause("T2").run(&mut *tx).await, Err(TransitionError::OtherCause { .. }));
+    answer!(order().fire(Refund).cause("T1").run(&mut *tx).await, Ok(Outcome::Applied(row)) if row.version() == 2);
+    answer!(order().fire(pay("T3")).cause("T3").run(&mut *tx).await, Err(TransitionError::Illegal { passed: Some(_), .. }));
+    tx.commit().await?;
+    ensure!(status(&db, 1).await? == "refunded 2", "answers that are errors leave the transaction whole");
+    Ok(())
+}
+
+async fn typed_rows<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(4).await?;
+    create_tables(&db).await?;
+    new_order(&db, 1).await?;
+
+    let mut tx = idem.begin().await?;
+    let pending: Row<OrderStatus, Pending> = OrderStatus::row(1).load(&mut *tx).await?.in_state()?;
+    let stale = pending.clone();
+    let paid: Row<OrderStatus, Paid> = pending.fire(pay("T1")).run(&mut *tx).await?.expect_applied()?;
+    answer!(stale.fire(Cancel).run(&mut *tx).await, Err(TransitionError::Illegal { current: "Paid", .. }));
+    let refunded = paid.fire(Refund).run(&mut *tx).await?.expect_applied()?;
+    ensure!(refunded.version() == 2, "two transitions");
+    tx.commit().await?;
+    let row = OrderStatus::row(1).load(idem.pool()).await?;
+    answer!(row.in_state::<Paid>(), Err(TransitionError::NotInState { expected: "Paid", found: "Refunded", .. }));
+    Ok::<_, BoxError>(())
+}
