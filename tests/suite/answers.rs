@@ -34,10 +34,14 @@ async fn answers_on_an_engine<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let order = || OrderStatus::row(1);
 
     answer!(OrderStatus::row(9).fire(Cancel).run(on).await, Err(TransitionError::NotFound { .. }));
-    answer!(order().fire(pay("T1")).cause("T1").expect_version(7).run(on).await,
-        Err(TransitionError::Stale { expected: 7, found: 0, .. }));
-    answer!(order().fire(Finish).run(on).await,
-        Err(TransitionError::Illegal { current: "Pending", event: "finish", passed: None, .. }));
+    answer!(
+        order().fire(pay("T1")).cause("T1").expect_version(7).run(on).await,
+        Err(TransitionError::Stale { expected: 7, found: 0, .. })
+    );
+    answer!(
+        order().fire(Finish).run(on).await,
+        Err(TransitionError::Illegal { current: "Pending", event: "finish", passed: None, .. })
+    );
     answer!(order().fire(pay("T1")).cause("T1").expect_version(0).run(on).await,
         Ok(Outcome::Applied(row)) if row.version() == 1 && row.state() == OrderStatus::Paid);
     answer!(order().fire(pay("T1")).cause("T1").run(on).await,
@@ -64,10 +68,14 @@ async fn answers_on_an_engine<DB: Engine>(db: TestDb<DB>) -> TestResult {
     );
     // Paid by hand, long before idem.
     db.execute("INSERT INTO orders (order_id, status, version) VALUES (2, 'paid', 5)").await?;
-    answer!(OrderStatus::row(2).fire(pay("T1")).cause("T1").run(on).await,
-        Err(TransitionError::OtherCause { recorded: None, .. }));
-    answer!(OrderStatus::row(2).fire(pay("T1")).cause("").run(on).await,
-        Err(TransitionError::Runtime(Error::InvalidKey { .. })));
+    answer!(
+        OrderStatus::row(2).fire(pay("T1")).cause("T1").run(on).await,
+        Err(TransitionError::OtherCause { recorded: None, .. })
+    );
+    answer!(
+        OrderStatus::row(2).fire(pay("T1")).cause("").run(on).await,
+        Err(TransitionError::Runtime(Error::InvalidKey { .. }))
+    );
     Ok(())
 }
 
@@ -89,7 +97,10 @@ async fn answers_in_a_transaction<DB: Engine>(db: TestDb<DB>) -> TestResult {
     answer!(order().fire(pay("T1")).cause("T1").run(&mut *tx).await, Ok(Outcome::Replayed(_)));
     answer!(order().fire(pay("T2")).cause("T2").run(&mut *tx).await, Err(TransitionError::OtherCause { .. }));
     answer!(order().fire(Refund).cause("T1").run(&mut *tx).await, Ok(Outcome::Applied(row)) if row.version() == 2);
-    answer!(order().fire(pay("T3")).cause("T3").run(&mut *tx).await, Err(TransitionError::Illegal { passed: Some(_), .. }));
+    answer!(
+        order().fire(pay("T3")).cause("T3").run(&mut *tx).await,
+        Err(TransitionError::Illegal { passed: Some(_), .. })
+    );
     tx.commit().await?;
     ensure!(status(&db, 1).await? == "refunded 2", "answers that are errors leave the transaction whole");
     Ok(())

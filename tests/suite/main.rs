@@ -1,6 +1,8 @@
 //! The behaviour suite: each test is written once and runs on every engine.
 
 mod answers;
+mod effects;
+mod settle;
 mod shop;
 mod support;
 
@@ -10,5 +12,6 @@ fn main() -> ExitCode {
     let mut suite = support::Suite::default();
     support::self_tests::add(&mut suite);
     answers::add(&mut suite);
+    effects::add(&mut suite);
     suite.run()
 }

@@ -38,12 +38,15 @@ pub(crate) async fn create_tables<DB: Engine>(db: &TestDb<DB>) -> TestResult {
         Dialect::Sqlite => "TEXT",
     };
     db.execute(format!(
-        "CREATE TABLE orders (order_id BIGINT NOT NULL PRIMARY KEY, status {text} NOT NULL DEFAULT 'pending', \
+        "CREATE TABLE IF NOT EXISTS orders (order_id BIGINT NOT NULL PRIMARY KEY, status {text} NOT NULL DEFAULT 'pending', \
          version BIGINT NOT NULL DEFAULT 0, paid_at {time}, trade_no {text}, carrier {text})"
     ))
     .await?;
     db.execute(schema::history::<OrderStatus>(DB::DIALECT).ok_or("orders keep a history")?).await?;
-    db.execute(format!("CREATE TABLE ledger (order_id BIGINT NOT NULL, amount BIGINT NOT NULL, note {text})")).await?;
+    db.execute(format!(
+        "CREATE TABLE IF NOT EXISTS ledger (order_id BIGINT NOT NULL, amount BIGINT NOT NULL, note {text})"
+    ))
+    .await?;
     Ok(())
 }
 

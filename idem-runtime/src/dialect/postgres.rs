@@ -22,7 +22,9 @@ impl Driver for Postgres {
     }
 
     fn integer(row: &PgRow, column: &str) -> Result<Option<i64>, sqlx::Error> {
-        row.try_get(column).or_else(|_| Ok(row.try_get::<Option<i32>, _>(column)?.map(i64::from)))
+        row.try_get(column)
+            .or_else(|_| Ok(row.try_get::<Option<i32>, _>(column)?.map(i64::from)))
+            .or_else(|_: sqlx::Error| Ok(row.try_get::<Option<i16>, _>(column)?.map(i64::from)))
     }
 
     /// Outside of a transaction, and in one that an error ended, no savepoint can be set.
