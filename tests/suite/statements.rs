@@ -1,13 +1,13 @@
-//! What each operation costs in statements and written rows, compared with a reviewed table.
+//! What each operation costs in statements and written rows, compared with a reviewed table for each engine.
 
 use idem_runtime::prelude::*;
 
-use crate::settle::{note, settle};
+use crate::settle::{PayError, note, settle};
 use crate::shop::order_status::{Finish, Pay, Refund, Ship};
 use crate::shop::{OrderStatus, create_tables, new_order};
-use crate::support::{Engine, StatementTable, Suite, TestDb, TestResult, count_statements, on_every_engine};
+use crate::support::{Engine, StatementTable, Suite, TestDb, TestResult, count_statements, ensure, on_every_engine};
 
-/// Adds the test.
+/// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
     on_every_engine!(suite, [statements_per_operation]);
 }
@@ -15,29 +15,71 @@ pub(crate) fn add(suite: &mut Suite) {
 async fn statements_per_operation<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
     create_tables(&db).await?;
-    for order_id in 1..=4 {
-        new_order(&db, order_id).await?;
-    }
-    let pay = |trade: &str| Pay { trade_no: trade.to_owned() };
-    let ship = || Ship { carrier: "sf".to_owned() };
-    let order = |order_id| OrderStatus::row(order_id);
     let mut table = StatementTable::<DB>::new();
-
-    /// Runs an operation, whose answer must match, and adds its line.
-    macro_rules! cost {
-        ($name:literal, $operation:expr, $answer:pat) => {
-            let (answer, counts) = count_statements(&db, idem.pool(), $operation).await?;
-            crate::support::ensure!(matches!(answer, $answer), "{}: {answer:?}", $name);
-            table.add($name, &counts);
-        };
-    }
-    // The tables of the types and the pool's first connection are not part of what an operation costs.
-    let _ = order(4).fire(pay("T4")).cause("T4").run(&idem).await?;
-
-    cost!("load a row", order(1).load(&idem), Ok(_));
-    cost!("transition, applied", order(1).fire(ship()).run(&idem), Err(TransitionError::Illegal { .. }));
-    cost!("transition, replayed", order(1).fire(Finish).run(&idem), Err(TransitionError::Illegal { .. }));
-    let _ = (Refund, note::<DB>, settle::<DB>);
+    count_transitions(&db, &idem, &mut table).await?;
+    count_functions(&db, &idem, &mut table).await?;
     table.check();
+    Ok(())
+}
+
+/// Runs an operation whose answer must match, and adds its line.
+macro_rules! count {
+    ($db:expr, $idem:expr, $table:expr, $name:literal, $operation:expr, $answer:pat) => {
+        let (answer, counts) = count_statements($db, $idem.pool(), $operation).await?;
+        ensure!(matches!(answer, $answer), "{}: {answer:?}", $name);
+        $table.add($name, &counts);
+    };
+}
+
+async fn count_transitions<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: &mut StatementTable<DB>) -> TestResult {
+    new_order(db, 1).await?;
+    new_order(db, 2).await?;
+    let (first, second) = (|| OrderStatus::row(1), || OrderStatus::row(2));
+    let pay = || Pay { trade_no: "T".to_owned() };
+    let ship = || Ship { carrier: "sf".to_owned() };
+
+    count!(db, idem, table, "load a row", first().load(idem), Ok(_));
+    count!(
+        db,
+        idem,
+        table,
+        "transition, illegal",
+        first().fire(Finish).run(idem),
+        Err(TransitionError::Illegal { .. })
+    );
+    let stale = first().fire(pay()).cause("T").expect_version(7).run(idem);
+    count!(db, idem, table, "transition, stale", stale, Err(TransitionError::Stale { .. }));
+    let paid = first().fire(pay()).cause("T").run(idem);
+    count!(db, idem, table, "transition, applied", paid, Ok(Outcome::Applied(_)));
+    let paid = first().fire(pay()).cause("T").run(idem);
+    count!(db, idem, table, "transition, replayed", paid, Ok(Outcome::Replayed(_)));
+    let paid = first().fire(pay()).cause("U").run(idem);
+    count!(db, idem, table, "transition, other cause", paid, Err(TransitionError::OtherCause { .. }));
+    count!(db, idem, table, "transition, already", first().fire(pay()).run(idem), Ok(Outcome::Already(_)));
+    let refunded = first().fire(Refund).cause("R").run(idem);
+    count!(db, idem, table, "transition of two sources, applied", refunded, Ok(Outcome::Applied(_)));
+    let in_transaction = async {
+        let mut tx = idem.begin().await?;
+        let _ = second().fire(pay()).cause("T").run(&mut *tx).await?;
+        let _ = second().fire(ship()).run(&mut *tx).await?;
+        tx.commit().await.map_err(TransitionError::from)
+    };
+    count!(db, idem, table, "begin, two transitions, commit", in_transaction, Ok(()));
+    Ok(())
+}
+
+async fn count_functions<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: &mut StatementTable<DB>) -> TestResult {
+    new_order(db, 3).await?;
+    new_order(db, 4).await?;
+
+    count!(db, idem, table, "function of one INSERT, executed", note(idem, 3, 1, "a"), Ok(1));
+    count!(db, idem, table, "function of one INSERT, replayed", note(idem, 3, 1, "a"), Ok(1));
+    let settled = settle(idem, 3, "T3", 5);
+    count!(db, idem, table, "function of a transition and a function", settled, Ok(_));
+    count!(db, idem, table, "the same, replayed", settle(idem, 3, "T3", 5), Ok(_));
+    let other = settle(idem, 3, "T3", 6);
+    count!(db, idem, table, "the same, with another payload", other, Err(PayError::Idem(Error::Mismatch)));
+    let refused = settle(idem, 4, "T4", -1);
+    count!(db, idem, table, "the same, the body fails at its end", refused, Err(PayError::Refused));
     Ok(())
 }
