@@ -4,6 +4,7 @@ mod answers;
 mod effects;
 mod settle;
 mod shop;
+mod statements;
 mod support;
 
 use std::process::ExitCode;
@@ -13,5 +14,6 @@ fn main() -> ExitCode {
     support::self_tests::add(&mut suite);
     answers::add(&mut suite);
     effects::add(&mut suite);
+    statements::add(&mut suite);
     suite.run()
 }
