@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::Pool;
-use tokio::sync::Mutex;
+use sqlx::pool::PoolConnection;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::dialect::{Dialect, SqlDialect};
 use crate::error::Error;
@@ -98,18 +99,31 @@ impl<DB: SqlDialect> Idem<DB> {
     }
 
     pub(crate) async fn open(&self) -> Result<Tx<'static, DB>, Error> {
-        self.refuse_second_connection()?;
-        let turn = match &self.engine.writer {
-            Some(writer) => Some(Arc::clone(writer).lock_owned().await),
-            None => None,
-        };
-        let connection = self.engine.pool.acquire().await.map_err(Error::Database)?;
+        self.check_second_writer()?;
+        let turn = self.writers_turn().await?;
+        let connection = self.acquire().await?;
         let root = Root::begin(connection, turn).await.map_err(Error::statement::<DB>)?;
         Ok(Tx::outermost(root))
     }
 
-    /// A body that holds the only connection would wait for itself.
-    pub(crate) fn refuse_second_connection(&self) -> Result<(), Error> {
+    /// Our turn to write, waited for as long as the pool lets us wait for a connection.
+    async fn writers_turn(&self) -> Result<Option<OwnedMutexGuard<()>>, Error> {
+        let Some(writer) = &self.engine.writer else { return Ok(None) };
+        let turn = Arc::clone(writer).lock_owned();
+        let turn = tokio::time::timeout(self.engine.pool.options().get_acquire_timeout(), turn).await;
+        turn.map(Some).map_err(|_| Error::Database(sqlx::Error::PoolTimedOut))
+    }
+
+    /// A connection for statements that are no transaction.
+    pub(crate) async fn acquire(&self) -> Result<PoolConnection<DB>, Error> {
+        if self.engine.pool.options().get_max_connections() == 1 && Inside::is_inside(self.engine.id) {
+            return Err(Error::SecondConnection);
+        }
+        self.engine.pool.acquire().await.map_err(Error::Database)
+    }
+
+    /// A body that holds the only connection, or is the only writer, would wait for itself.
+    pub(crate) fn check_second_writer(&self) -> Result<(), Error> {
         let only_one = DB::ONE_WRITER || self.engine.pool.options().get_max_connections() == 1;
         if only_one && Inside::is_inside(self.engine.id) {
             return Err(Error::SecondConnection);

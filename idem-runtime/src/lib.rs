@@ -28,7 +28,7 @@ pub use tx::Tx;
 
 /// Everything that the derive, the attribute and their callers name.
 pub mod prelude {
-    pub use crate::machine::{Outcome, Row, StateMachine};
+    pub use crate::machine::{Handle, Outcome, Row, StateMachine};
     pub use crate::{Begin, Dialect, Error, Idem, Once, Reply, SqlDialect, TransitionError, Tx};
     pub use idem_macros::{StateMachine, idempotent};
 }

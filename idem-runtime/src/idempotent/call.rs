@@ -159,7 +159,7 @@ impl Record {
 
 impl<DB: SqlDialect> Idem<DB> {
     async fn turn(&self, scope: &'static str, key: &str, wait: Duration) -> Result<Turn, Error> {
-        self.refuse_second_connection()?;
+        self.check_second_writer()?;
         let turn = self.in_flight().turn(scope, key, wait).await;
         turn.ok_or(Error::InProgress { retry_after: RETRY_AFTER })
     }

@@ -113,20 +113,12 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
     let query = (statement.sql, Some(arguments));
     let answer = match seat {
         SeatKind::Tx(root, _) => root.ask(query).await,
-        SeatKind::Pool(pool) => alone(pool, query).await,
-        SeatKind::Idem(idem) => alone(idem.pool(), query).await,
+        SeatKind::Pool(pool) => Answer::of(&mut *pool.acquire().await.map_err(Error::Database)?, query).await,
+        SeatKind::Idem(idem) => Answer::of(&mut *idem.acquire().await?, query).await,
     };
-    let answer = answer.map_err(Error::statement::<DB>)?;
+    let answer: Answer<DB> = answer.map_err(Error::statement::<DB>)?;
     let row = answer.row.ok_or(TransitionError::NotFound { machine: M::NAME })?;
     read::<M, DB>(id, &row)
-}
-
-async fn alone<DB: SqlDialect>(
-    pool: &sqlx::Pool<DB>,
-    query: (&'static str, Option<DB::Arguments>),
-) -> Result<Answer<DB>, sqlx::Error> {
-    let mut connection = pool.acquire().await?;
-    Answer::of(&mut *connection, query).await
 }
 
 /// A row from the columns `status` and `version`.

@@ -52,7 +52,8 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
                 Ok(Self::Alone(pool.acquire().await.map_err(Error::Database)?))
             }
             SeatKind::Idem(idem) if plan.one_statement => {
-                Ok(Self::Alone(idem.pool().acquire().await.map_err(Error::Database)?))
+                idem.check_second_writer()?;
+                Ok(Self::Alone(idem.acquire().await?))
             }
             SeatKind::Pool(pool) => {
                 let connection = pool.acquire().await.map_err(Error::Database)?;
