@@ -25,6 +25,7 @@ macro_rules! answer {
         }
     };
 }
+pub(crate) use answer;
 
 async fn answers_on_an_engine<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(4).await?;

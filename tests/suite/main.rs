@@ -2,6 +2,8 @@
 
 mod answers;
 mod effects;
+mod machines;
+mod prepared;
 mod settle;
 mod shop;
 mod statements;
@@ -14,6 +16,7 @@ fn main() -> ExitCode {
     support::self_tests::add(&mut suite);
     answers::add(&mut suite);
     effects::add(&mut suite);
+    prepared::add(&mut suite);
     statements::add(&mut suite);
     suite.run()
 }

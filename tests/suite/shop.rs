@@ -28,10 +28,7 @@ pub(crate) enum OrderStatus {
 
 /// Makes the tables of the shop.
 pub(crate) async fn create_tables<DB: Engine>(db: &TestDb<DB>) -> TestResult {
-    let text = match DB::DIALECT {
-        Dialect::MySql => "VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-        Dialect::Postgres | Dialect::Sqlite => "TEXT",
-    };
+    let text = text_type(DB::DIALECT);
     let time = match DB::DIALECT {
         Dialect::Postgres => "TIMESTAMPTZ",
         Dialect::MySql => "DATETIME(6)",
@@ -48,6 +45,14 @@ pub(crate) async fn create_tables<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     ))
     .await?;
     Ok(())
+}
+
+/// The type of a column for short text that compares as bytes.
+pub(crate) fn text_type(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        Dialect::Postgres | Dialect::Sqlite => "TEXT",
+    }
 }
 
 /// Makes a pending order.

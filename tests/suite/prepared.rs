@@ -1,0 +1,82 @@
+//! Every statement that idem generates, prepared by the engine that it is for.
+
+use idem_runtime::machine::Statement;
+use idem_runtime::prelude::*;
+use idem_runtime::schema;
+use sqlx::{AssertSqlSafe, Column as _, Executor, SqlSafeStr as _, Statement as _};
+
+use crate::machines::{Coupon, Lamp, Parcel, Review, Word};
+use crate::shop::OrderStatus;
+use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_every_engine};
+use crate::{machines, shop};
+
+/// Adds the tests.
+pub(crate) fn add(suite: &mut Suite) {
+    on_every_engine!(suite, [every_statement_of_a_machine_prepares, every_statement_of_the_records_prepares]);
+}
+
+/// The columns of a row that answers.
+const ROW: &[&str] = &["status", "version"];
+/// What a history adds to them.
+const CAUSED: &[&str] = &["caused", "caused_fingerprint", "caused_here"];
+/// What the reading of a whole history adds to those.
+const PAST: &[&str] = &["latest_target", "latest_cause", "passed", "passed_cause"];
+
+async fn every_statement_of_a_machine_prepares<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    shop::create_tables(&db).await?;
+    machines::create_tables(&db).await?;
+    let idem = db.idem(1).await?;
+    let mut tx = idem.begin().await?;
+    prepare_machine::<OrderStatus, DB>(&mut tx).await?;
+    prepare_machine::<Coupon, DB>(&mut tx).await?;
+    prepare_machine::<Review, DB>(&mut tx).await?;
+    prepare_machine::<Lamp, DB>(&mut tx).await?;
+    prepare_machine::<Word, DB>(&mut tx).await?;
+    prepare_machine::<Parcel, DB>(&mut tx).await?;
+    Ok(())
+}
+
+async fn prepare_machine<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> TestResult {
+    ensure!(!M::EVENTS.is_empty(), "{} has no event", M::NAME);
+    let dialect = DB::DIALECT;
+    prepare(tx, M::SQL.load.of(dialect), &[ROW]).await?;
+    let history = M::SQL.history.is_some();
+    for (_, sql) in M::EVENTS {
+        let fire: &[&[&str]] = match dialect {
+            Dialect::Postgres if history => &[&["applied"], ROW, CAUSED],
+            Dialect::Postgres => &[&["applied"], ROW],
+            Dialect::Sqlite => &[&["applied"]],
+            Dialect::MySql => &[],
+        };
+        prepare(tx, sql.fire.of(dialect), fire).await?;
+        prepare(tx, sql.fire_at.of(dialect), fire).await?;
+        for enter in [sql.enter.of(dialect), sql.enter_at.of(dialect)] {
+            ensure!(enter.is_some() == (history && dialect != Dialect::Postgres), "{}: {enter:?}", M::NAME);
+            if let Some(enter) = enter {
+                prepare(tx, enter, &[]).await?;
+            }
+        }
+        let explain: &[&[&str]] = if history { &[ROW, CAUSED, PAST] } else { &[ROW] };
+        prepare(tx, sql.explain.of(dialect), explain).await?;
+    }
+    Ok(())
+}
+
+/// Prepares a statement whose answer must have these columns.
+async fn prepare<DB: Engine>(tx: &mut Tx<'_, DB>, statement: &Statement, columns: &[&[&str]]) -> TestResult {
+    let prepared = (&mut *tx).prepare(AssertSqlSafe(statement.sql).into_sql_str()).await;
+    let prepared = prepared.map_err(|error| format!("{error}\n{}", statement.sql))?;
+    let found: Vec<_> = prepared.columns().iter().map(|column| column.name()).collect();
+    ensure!(found == columns.concat(), "{found:?}\n{}", statement.sql);
+    Ok(())
+}
+
+async fn every_statement_of_the_records_prepares<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    let mut tx = idem.begin().await?;
+    for (name, sql) in schema::statements(DB::DIALECT) {
+        let prepared = (&mut *tx).prepare(AssertSqlSafe(sql).into_sql_str()).await;
+        prepared.map_err(|error| format!("{name}: {error}\n{sql}"))?;
+    }
+    Ok(())
+}
