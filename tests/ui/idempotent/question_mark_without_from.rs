@@ -1,8 +1,16 @@
-use idem_runtime::{Error, Tx, idempotent};
+use idem_runtime::{Tx, idempotent};
 use sqlx::Sqlite;
 
+#[derive(Debug, thiserror::Error)]
+enum PayError {
+    #[error(transparent)]
+    Idem(#[from] idem_runtime::Error),
+    #[error(transparent)]
+    Sql(#[from] sqlx::Error),
+}
+
 #[idempotent(scope = "order.pay", key = order_id)]
-async fn pay(_tx: &mut Tx<'_, Sqlite>, order_id: &str) -> Result<i64, Error> {
+async fn pay(_tx: &mut Tx<'_, Sqlite>, order_id: &str) -> Result<i64, PayError> {
     let order_id: i64 = order_id.parse()?;
     Ok(order_id)
 }
