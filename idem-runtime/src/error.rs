@@ -62,7 +62,8 @@ pub enum Error {
     /// The pool cannot carry idem.
     #[error("{0}")]
     Configuration(&'static str),
-    /// The database gave the transaction up (deadlock, serialization failure, busy): running all of it again may work.
+    /// The transaction was given up (deadlock, serialization failure, busy, a lost connection): nothing of it is kept,
+    /// and running all of it again may work.
     #[error("the transaction was given up by the database; run all of it again")]
     Retry(#[source] sqlx::Error),
     /// The answer to COMMIT was lost. Call again with the same key: it tells what happened.
@@ -156,10 +157,11 @@ pub enum TransitionError {
         /// The variant that the row was found in, or had gone through.
         target: &'static str,
     },
-    /// The database gave the transaction up (deadlock, serialization failure, busy): running all of it again may work.
+    /// The transaction was given up (deadlock, serialization failure, busy, a lost connection): nothing of it is kept,
+    /// and running all of it again may work.
     #[error("the transaction was given up by the database; run all of it again")]
     Retry(#[source] sqlx::Error),
-    /// The answer to COMMIT was lost. Fire again with the same cause: it tells what happened.
+    /// The answer to COMMIT was lost, or that to a statement which commits by itself. Fire again with the same cause: it tells what happened.
     #[error("the answer to COMMIT was lost; fire again with the same cause")]
     UnknownCommit(#[source] sqlx::Error),
     /// Any other error of the database or its driver.
@@ -206,7 +208,8 @@ impl Error {
             return if refused.retry { Self::Retry(error) } else { Self::Database(error) };
         }
         match DB::classify(&error) {
-            Class::Retry | Class::LockTimeout => Self::Retry(error),
+            // A lost connection takes its transaction with it.
+            Class::Retry | Class::LockTimeout | Class::Lost => Self::Retry(error),
             _ => Self::Database(error),
         }
     }
@@ -233,7 +236,11 @@ impl Error {
     /// Whether the same call may succeed later without anybody's help.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::InProgress { .. } | Self::Retry(_) | Self::UnknownCommit(_))
+        match self {
+            Self::InProgress { .. } | Self::Retry(_) | Self::UnknownCommit(_) => true,
+            Self::Database(error) => is_out_of_reach(error),
+            _ => false,
+        }
     }
 
     /// How long to wait before the next try, where that is known.
@@ -259,7 +266,11 @@ impl TransitionError {
     /// Whether the same call may succeed later without anybody's help.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::Retry(_) | Self::UnknownCommit(_))
+        match self {
+            Self::Retry(_) | Self::UnknownCommit(_) => true,
+            Self::Database(error) => is_out_of_reach(error),
+            _ => false,
+        }
     }
 
     /// What to tell a sender that pushes until it hears success. What is acknowledged has to be set aside first: money
@@ -271,6 +282,11 @@ impl TransitionError {
             _ => Reply::Resend,
         }
     }
+}
+
+/// No connection was to be had, so that nothing was begun.
+const fn is_out_of_reach(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::Io(_))
 }
 
 struct ByCause<'c>(Option<&'c str>);

@@ -214,7 +214,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
                 line.undo();
                 return Ok(Try::Collided(error, self.explain(line).await?));
             }
-            Err(error) => return Err(Error::statement::<DB>(error).into()),
+            Err(error) => return Err(line.error(error).into()),
         };
         if let Some(version) = applied_version(&answer)? {
             reached(Step::Moved);

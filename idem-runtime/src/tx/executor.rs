@@ -76,6 +76,10 @@ impl<DB: SqlDialect> Root<DB> {
     /// Runs a statement of the runtime, after what has to come before it.
     pub(crate) async fn ask<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, sqlx::Error> {
         self.settle().await?;
+        if let Health::Failed(why) = &self.health {
+            // The server would say no more than that something failed before.
+            return Err(why.clone().into());
+        }
         self.ask_on(query).await
     }
 

@@ -24,7 +24,7 @@ impl Refused {
     }
 
     pub(crate) fn because<DB: SqlDialect>(error: &sqlx::Error) -> Self {
-        let retry = matches!(DB::classify(error), Class::Retry | Class::LockTimeout);
+        let retry = matches!(DB::classify(error), Class::Retry | Class::LockTimeout | Class::Lost);
         Self { retry, ..Self::new(&error.to_string()) }
     }
 

@@ -104,6 +104,15 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         }
     }
 
+    /// What an error of a statement that moves the row means: where it commits by itself, a lost answer leaves open
+    /// whether it did.
+    pub(super) fn error(&self, error: sqlx::Error) -> Error {
+        match self {
+            Self::Alone(_) => Error::commit::<DB>(error),
+            Self::Caller(_) | Self::Own(_) => Error::statement::<DB>(error),
+        }
+    }
+
     /// After an entry met another one: undoes what that left, if anything.
     pub(super) fn undo(&mut self) {
         if let Self::Own(tx) = self
