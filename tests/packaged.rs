@@ -78,15 +78,17 @@ version = "0.0.0"
 edition = "2024"
 
 [dependencies]
-idem = {{ package = "idem-runtime", path = {runtime:?}, features = ["sqlite"] }}
+idem = {{ package = "idem-runtime", path = '{}', features = ["sqlite"] }}
 
 [patch.crates-io]
-idem-macros = {{ path = {macros:?} }}
+idem-macros = {{ path = '{}' }}
 
 # A workspace of its own, though its folder is inside another one.
 [workspace]
 
-{profiles}"#
+{profiles}"#,
+        runtime.display(),
+        macros.display()
     ))
 }
 

@@ -22,14 +22,15 @@ const MOST_POLLS: usize = 1_000;
 /// database answers before it is asked for the answer.
 const COMPLETED_RUNS: usize = 3;
 
-/// Makes a future, lets it be pending `n` times, drops it and checks the invariants: for `n` from 0 until the future
-/// completes. Gives the largest number of pending polls after which it was dropped.
+/// Prepares, calls, lets the call be pending `n` times, drops it and checks the invariants: for `n` from 0 until the
+/// call completes. Gives the largest number of pending polls after which it was dropped.
 ///
 /// # Errors
 ///
-/// The first broken invariant, with its `n`, and a future that never completes.
+/// The first broken invariant, with its `n`, and a call that never completes.
 pub(crate) async fn drop_at_every_await<F, T>(
-    mut make: impl AsyncFnMut(usize) -> F,
+    mut prepare: impl AsyncFnMut(usize) -> TestResult,
+    mut call: impl FnMut(usize) -> F,
     mut check: impl AsyncFnMut(usize, Ended<T>) -> TestResult,
 ) -> Result<usize, BoxError>
 where
@@ -38,7 +39,8 @@ where
     let (mut completed, mut last_drop) = (0, 0);
     for polls in 0..MOST_POLLS {
         let during = |error: BoxError| format!("cut after {polls} pending polls: {error}");
-        let ended = cut(make(polls).await, polls).await.map_err(during)?;
+        prepare(polls).await?;
+        let ended = cut(call(polls), polls).await.map_err(during)?;
         if matches!(ended, Ended::Completed(_)) {
             completed += 1;
         } else {
@@ -49,7 +51,7 @@ where
             return Ok(last_drop);
         }
     }
-    Err(format!("the future did not complete within {MOST_POLLS} pending polls").into())
+    Err(format!("the call did not complete within {MOST_POLLS} pending polls").into())
 }
 
 /// Polls a future, each time only after it was woken, until it completes or has been pending `polls` times.

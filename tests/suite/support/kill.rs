@@ -29,8 +29,8 @@ impl Errand {
 
     /// What this process was started for; `None` when it is not the child of a test.
     pub(crate) fn of_this_process() -> Option<Self> {
-        let text = std::env::var(Self::VARIABLE).ok()?;
-        let [test, scenario, step, round, url] = text.splitn(5, ' ').collect::<Vec<_>>().try_into().ok()?;
+        let words = std::env::var(Self::VARIABLE).ok()?;
+        let [test, scenario, step, round, url] = words.splitn(5, ' ').collect::<Vec<_>>().try_into().ok()?;
         let [test, scenario, step, url] = [test, scenario, step, url].map(str::to_owned);
         Some(Self { test, url, scenario, step, round: round.parse().ok()? })
     }

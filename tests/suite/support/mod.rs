@@ -11,13 +11,13 @@ mod suite;
 
 pub(crate) mod self_tests;
 
-pub(crate) use count::{Counts, StatementTable, count_statements};
+pub(crate) use count::{StatementTable, count_statements};
 pub(crate) use cut::{Ended, drop_at_every_await};
 pub(crate) use engines::{Engine, TestDb};
 pub(crate) use kill::{Killable, kill_at_every_step};
-pub(crate) use race::{ROUNDS, TASKS, release_together};
+pub(crate) use race::{TASKS, release_together};
 pub(crate) use scenario::{Called, NoAnswer, Scenario};
-pub(crate) use sql::{Sql, sql};
+pub(crate) use sql::sql;
 pub(crate) use suite::{Suite, on_engines, on_every_engine, scenarios};
 
 /// Any error, so that tests can use `?` on everything.

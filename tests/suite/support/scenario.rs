@@ -7,7 +7,7 @@ use idem_runtime::{Error, Idem, TransitionError};
 
 use super::cut::{Ended, drop_at_every_await};
 use super::race::{ROUNDS, release_together};
-use super::{BoxError, Engine, TestDb, TestResult};
+use super::{BoxError, Engine, TestDb, TestResult, ensure};
 
 /// What has been done in a round when its invariants are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,23 +108,17 @@ pub(crate) async fn check_and_call_again<S: Scenario, DB: Engine>(
 pub(crate) async fn dropped_at_every_await<S: Scenario, DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(2).await?;
     S::create_tables(&db).await?;
-    let make = async |polls| {
-        let round = round_of(polls);
-        let prepared = S::prepare(&db, round).await;
-        let idem = &idem;
-        async move {
-            prepared?;
-            S::call(idem, round).await.map_err(NoAnswer::into_error)
-        }
-    };
-    let check = async |polls, ended| {
+    let prepare = async |polls| S::prepare(&db, round_of(polls)).await;
+    let call = |polls| S::call(&idem, round_of(polls));
+    let check = async |polls, ended: Ended<Result<(), NoAnswer>>| {
         if let Ended::Completed(answer) = ended {
-            answer?;
+            answer.map_err(NoAnswer::into_error)?;
             S::check(&db, round_of(polls), Called::Answered).await?;
         }
         check_and_call_again::<S, DB>(&db, &idem, round_of(polls)).await
     };
-    drop_at_every_await(make, check).await?;
+    let last_drop = drop_at_every_await(prepare, call, check).await?;
+    ensure!(last_drop > 0, "the call never waits, so that nothing was cut");
     Ok(())
 }
 

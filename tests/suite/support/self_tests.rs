@@ -11,7 +11,7 @@ use super::kill::Errand;
 use super::scenario::{Called, NoAnswer};
 use super::{
     BoxError, Ended, Engine, Killable, Scenario, Suite, TASKS, TestDb, TestResult, count_statements,
-    drop_at_every_await, ensure, kill_at_every_step, on_every_engine, release_together,
+    drop_at_every_await, ensure, kill_at_every_step, on_every_engine, release_together, sql,
 };
 
 /// Adds them.
@@ -27,13 +27,14 @@ pub(crate) fn add(suite: &mut Suite) {
             harness_catches_a_kill_between_two_commits,
             harness_catches_a_step_that_is_never_reached,
             harness_counts_statements_and_rows,
+            harness_binds_in_order,
         ]
     );
 }
 
 async fn every_await_is_cut_once() -> TestResult {
     let seen = RefCell::new(Vec::new());
-    let make = async |_| async {
+    let call = |_| async {
         for _ in 0..3 {
             yield_now().await;
         }
@@ -42,7 +43,7 @@ async fn every_await_is_cut_once() -> TestResult {
         seen.borrow_mut().push((polls, ended == Ended::Completed(())));
         Ok(())
     };
-    ensure!(drop_at_every_await(make, check).await? == 3, "the last drop is after three pending polls");
+    ensure!(drop_at_every_await(nothing, call, check).await? == 3, "the last drop is after three pending polls");
     let expected = [(0, false), (1, false), (2, false), (3, false), (4, true), (5, true), (6, true)];
     ensure!(*seen.borrow() == expected, "{seen:?}");
     Ok(())
@@ -50,7 +51,7 @@ async fn every_await_is_cut_once() -> TestResult {
 
 async fn a_leak_between_two_awaits_is_caught() -> TestResult {
     let held = Cell::new(0);
-    let make = async |_| async {
+    let call = |_| async {
         yield_now().await;
         held.set(held.get() + 1);
         yield_now().await;
@@ -60,17 +61,17 @@ async fn a_leak_between_two_awaits_is_caught() -> TestResult {
         ensure!(held.get() == 0, "leaked");
         Ok(())
     };
-    expect_error(drop_at_every_await(make, check).await, "cut after 2 pending polls: leaked")
+    expect_error(drop_at_every_await(nothing, call, check).await, "cut after 2 pending polls: leaked")
 }
 
 async fn a_future_without_end_is_caught() -> TestResult {
-    let make = async |_| async {
+    let call = |_| async {
         loop {
             yield_now().await;
         }
     };
     let check = async |_, _: Ended<()>| Ok(());
-    expect_error(drop_at_every_await(make, check).await, "the future did not complete within 1000 pending polls")
+    expect_error(drop_at_every_await(nothing, call, check).await, "the call did not complete within 1000 pending polls")
 }
 
 async fn all_tasks_are_released_together() -> TestResult {
@@ -163,6 +164,23 @@ async fn harness_counts_statements_and_rows<DB: Engine>(db: TestDb<DB>) -> TestR
         ensure!(counts.statements.get(kind) == Some(&1), "one {kind}: {counts}");
     }
     ensure!(counts.rows_written == 3, "two rows were inserted and one updated: {counts}");
+    Ok(())
+}
+
+async fn harness_binds_in_order<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    db.execute("CREATE TABLE pair (first_number BIGINT NOT NULL, second_text VARCHAR(8))").await?;
+    let mut tx = db.idem(1).await?.begin().await?;
+    let insert = sql::<DB>("INSERT INTO pair (first_number, second_text) VALUES (?, ?)");
+    ensure!(insert.bind(1_i64).bind("one".to_owned()).execute(&mut *tx).await? == 1, "one row");
+    let select =
+        sql::<DB>("SELECT first_number, second_text, NULL FROM pair WHERE second_text = ? AND first_number = ?");
+    let rows = select.bind("one".to_owned()).bind(1_i64).rows(&mut *tx).await?;
+    ensure!(rows == [["1", "one", "NULL"]], "{rows:?}");
+    Ok(())
+}
+
+/// Prepares nothing.
+async fn nothing(_: usize) -> TestResult {
     Ok(())
 }
 

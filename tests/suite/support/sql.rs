@@ -19,6 +19,7 @@ pub(crate) fn sql<DB: Engine>(text: &str) -> Sql<DB> {
 
 impl<DB: Engine> Sql<DB> {
     /// Binds the next argument.
+    #[expect(clippy::needless_pass_by_value, reason = "reads like sqlx's own `bind`")]
     pub(crate) fn bind<T>(mut self, value: T) -> Self
     where
         DB: Binds<T>,

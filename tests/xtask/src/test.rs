@@ -45,20 +45,31 @@ fn runtime_features() -> Result<Vec<String>> {
 
 fn test_on_every_engine() -> Result<()> {
     let servers = Servers::start()?;
-    let mut command = cargo("test --workspace --all-targets");
-    // Makes an engine without a server a failure.
-    command.envs(servers.environment()).env("IDEM_TEST_ENGINES", "all");
-    step::run("tests", &mut command)
+    step::run("tests", &mut on_every_engine("test --workspace --all-targets", &servers))
 }
 
-/// Runs the tests that compare with a file, so that each of them writes its file instead.
+/// Runs the tests that compare with files, each of which then writes its file instead.
 pub(crate) fn renew_golden_files() -> Result<ExitCode> {
+    const TESTS: [(&str, &str); 2] = [
+        ("texts", "test --workspace --lib --test golden --test ui"),
+        ("statement counts", "test --test suite -- statements_per_operation"),
+    ];
     let servers = Servers::start()?;
-    let mut command = cargo("test --workspace --all-targets");
-    command.envs(servers.environment()).env("IDEM_TEST_ENGINES", "all");
-    step::run("golden files", command.env("UPDATE_EXPECT", "1").env("TRYBUILD", "overwrite"))?;
+    for (name, command) in TESTS {
+        let mut command = on_every_engine(command, &servers);
+        step::run(name, command.env("UPDATE_EXPECT", "1").env("TRYBUILD", "overwrite"))?;
+    }
     println!("\nreview what has changed: `git diff`");
     Ok(ExitCode::SUCCESS)
+}
+
+/// A cargo command that finds the servers, for tests that fail without one.
+fn on_every_engine(arguments: &str, servers: &Servers) -> Command {
+    let mut command = cargo(arguments);
+    command.envs(servers.environment()).env("IDEM_TEST_ENGINES", "all");
+    // Left in a shell, they would make every comparison succeed.
+    command.env_remove("UPDATE_EXPECT").env_remove("TRYBUILD");
+    command
 }
 
 fn cargo(arguments: &str) -> Command {
