@@ -4,6 +4,7 @@ mod answers;
 mod effects;
 mod machines;
 mod prepared;
+mod rows;
 mod settle;
 mod shop;
 mod statements;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     answers::add(&mut suite);
     effects::add(&mut suite);
     prepared::add(&mut suite);
+    rows::add(&mut suite);
     statements::add(&mut suite);
     suite.run()
 }
