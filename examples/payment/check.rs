@@ -79,7 +79,7 @@ pub(crate) struct Books {
 pub(crate) async fn run<DB: Database>(pool: &Pool<DB>) -> sqlx::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for check in CHECKS {
-        findings.push(Finding { check: *check, found: DB::texts(pool, check.text).await? });
+        findings.push(Finding { check: *check, found: DB::texts(pool, check.text, &[]).await? });
     }
     Ok(findings)
 }
@@ -93,6 +93,23 @@ pub(crate) async fn books<DB: Database>(pool: &Pool<DB>) -> sqlx::Result<Books> 
         refunded: sum(pool, "SELECT amount FROM ledger WHERE kind = 'refund'").await?,
         goodwill: sum(pool, "SELECT amount FROM ledger WHERE kind = 'goodwill'").await?,
     })
+}
+
+/// What one order has gone through.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) history: Vec<String>,
+    pub(crate) ledger: Vec<String>,
+}
+
+/// Reads what one order has gone through.
+pub(crate) async fn life<DB: Database>(pool: &Pool<DB>, out_trade_no: &str) -> sqlx::Result<Life> {
+    const HISTORY: &str = "SELECT CONCAT(source, ' ─', event, '→ ', target) FROM orders_history \
+                           WHERE out_trade_no = ? ORDER BY version";
+    const LEDGER: &str = "SELECT CONCAT(kind, ' ', trade_no) FROM ledger WHERE out_trade_no = ? ORDER BY entry";
+    let order = [Value::Text(out_trade_no)];
+    let history = DB::texts(pool, HISTORY, &order).await?;
+    Ok(Life { history, ledger: DB::texts(pool, LEDGER, &order).await? })
 }
 
 async fn sum<DB: Database>(pool: &Pool<DB>, select: &'static str) -> sqlx::Result<i64> {

@@ -100,7 +100,11 @@ pub(crate) trait Database: broken::Broken {
     ) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// Reads a column of texts.
-    fn texts(pool: &Pool<Self>, select: &'static str) -> impl Future<Output = sqlx::Result<Vec<String>>> + Send;
+    fn texts(
+        pool: &Pool<Self>,
+        select: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = sqlx::Result<Vec<String>>> + Send;
 
     /// Reads a column of integers.
     fn integers(pool: &Pool<Self>, select: &'static str) -> impl Future<Output = sqlx::Result<Vec<i64>>> + Send;
@@ -117,19 +121,20 @@ macro_rules! database {
             }
 
             async fn execute(pool: &Pool<Self>, statement: &'static str, values: &[Value<'_>]) -> sqlx::Result<()> {
-                let mut query = sqlx::query(sql::<Self>(statement));
-                for value in values {
-                    query = match *value {
-                        Value::Text(text) => query.bind(text),
-                        Value::Integer(integer) => query.bind(integer),
-                    };
-                }
+                let query = values.iter().fold(sqlx::query(sql::<Self>(statement)), |query, value| match *value {
+                    Value::Text(text) => query.bind(text),
+                    Value::Integer(integer) => query.bind(integer),
+                });
                 query.execute(pool).await?;
                 Ok(())
             }
 
-            async fn texts(pool: &Pool<Self>, select: &'static str) -> sqlx::Result<Vec<String>> {
-                sqlx::query_scalar(select).fetch_all(pool).await
+            async fn texts(pool: &Pool<Self>, select: &'static str, values: &[Value<'_>]) -> sqlx::Result<Vec<String>> {
+                let query = values.iter().fold(sqlx::query_scalar(sql::<Self>(select)), |query, value| match *value {
+                    Value::Text(text) => query.bind(text),
+                    Value::Integer(integer) => query.bind(integer),
+                });
+                query.fetch_all(pool).await
             }
 
             async fn integers(pool: &Pool<Self>, select: &'static str) -> sqlx::Result<Vec<i64>> {

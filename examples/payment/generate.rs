@@ -51,10 +51,10 @@ pub(crate) struct Maker {
 /// A trade of the channel, as the stories hold it.
 #[derive(Debug, Clone)]
 pub(crate) struct Trade {
-    pub(crate) trade_no: String,
-    pub(crate) out_trade_no: String,
-    pub(crate) amount: Money,
-    gmt_payment: String,
+    number: String,
+    pub(crate) order: String,
+    amount: Money,
+    paid_at: String,
 }
 
 impl Maker {
@@ -82,10 +82,9 @@ impl Maker {
     }
 
     /// A trade that wants to pay an order.
-    pub(crate) fn trade(&mut self, out_trade_no: &str, amount: Money) -> Trade {
-        let trade_no = format!("2026030222001{:015}", self.number() * 7_919);
-        let gmt_payment = time(self.clock);
-        Trade { trade_no, out_trade_no: out_trade_no.to_owned(), amount, gmt_payment }
+    pub(crate) fn trade(&mut self, order: &str, amount: Money) -> Trade {
+        let number = format!("2026030222001{:015}", self.number() * 7_919);
+        Trade { number, order: order.to_owned(), amount, paid_at: time(self.clock) }
     }
 
     /// The channel tells that the trade is open.
@@ -146,11 +145,11 @@ impl Maker {
             self.pushes.push(Notification {
                 notify_id: notify_id.clone(),
                 notify_time: time(self.clock + delay),
-                trade_no: trade.trade_no.clone(),
-                out_trade_no: trade.out_trade_no.clone(),
+                trade_no: trade.number.clone(),
+                out_trade_no: trade.order.clone(),
                 trade_status: status,
                 total_amount: trade.amount,
-                gmt_payment: paid.then(|| trade.gmt_payment.clone()),
+                gmt_payment: paid.then(|| trade.paid_at.clone()),
                 refund_fee,
                 gmt_refund: refund_fee.map(|_| time(self.clock)),
             });
@@ -166,7 +165,7 @@ impl Maker {
 impl Trade {
     /// What must become of its money.
     pub(crate) fn is(&self, fate: Fate) -> ExpectedTrade {
-        let (trade_no, amount) = (self.trade_no.clone(), self.amount);
+        let (trade_no, amount) = (self.number.clone(), self.amount);
         ExpectedTrade { trade_no, fate, amount, refunded: Money(0), partial_refunds: 0 }
     }
 }

@@ -34,7 +34,6 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::broken::Break;
 use crate::callbacks::{Expected, Notification, OrderLine};
-use crate::check::{Count, Finding};
 use crate::database::{Database, Fresh};
 use crate::network::Weather;
 
@@ -84,62 +83,79 @@ fn server(url: &str) -> Result<Server, String> {
 }
 
 #[tokio::main]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let arguments = Arguments::parse();
+async fn main() -> ExitCode {
+    match tell(&Arguments::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The whole story on the chosen database; whether the checker found nothing.
+async fn tell(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     if let Some(folder) = &arguments.generate {
         generate(folder)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(true);
     }
-    let is_right = match arguments.database_url.clone() {
-        None => on_sqlite(&arguments).await?,
-        Some(Server::Postgres(server)) => on_server(database::postgres(server).await?, &arguments).await?,
-        Some(Server::MySql(server)) => on_server(database::mysql(server).await?, &arguments).await?,
-    };
-    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    match arguments.database_url.clone() {
+        None => on_sqlite(arguments).await,
+        Some(Server::Postgres(server)) => on_server(database::postgres(server).await?, arguments).await,
+        Some(Server::MySql(server)) => on_server(database::mysql(server).await?, arguments).await,
+    }
 }
 
 async fn on_sqlite(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let (pool, file) = database::sqlite().await?;
-    let place = format!("sqlite3 {} < examples/payment/check/trade_charged_twice.sql", file.display());
-    run(pool, &place, arguments).await
+    let place = format!("{}", file.display());
+    let how_to_run = format!("Run one: sqlite3 {place} < examples/payment/check/trade_charged_twice.sql");
+    run(pool, &place, &how_to_run, arguments).await
 }
 
 async fn on_server<DB: Database>(fresh: Fresh<DB>, arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
-    let place = format!("In the database {}, which is dropped at the end.", fresh.name);
-    let is_right = run(fresh.pool.clone(), &place, arguments).await;
+    let how_to_run = format!("They ran in the database {}, which is dropped now.", fresh.name);
+    let is_right = run(fresh.pool.clone(), &fresh.name, &how_to_run, arguments).await;
     fresh.drop().await?;
     is_right
 }
 
-/// The whole story; whether the checker found nothing.
-async fn run<DB: Database>(pool: Pool<DB>, place: &str, arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
+async fn run<DB: Database>(
+    pool: Pool<DB>,
+    place: &str,
+    how_to_run: &str,
+    arguments: &Arguments,
+) -> Result<bool, Box<dyn Error>> {
     let notifications: Vec<Notification> = callbacks::read("callbacks.jsonl")?;
     let orders: Vec<OrderLine> = callbacks::read("orders.jsonl")?;
-    let expected: Vec<Expected> = callbacks::read("expected.jsonl")?;
-
-    let idem = Idem::builder(pool.clone()).build().await?;
-    idem.migrate().await?;
-    database::create_tables(&pool).await?;
-    for order in &orders {
-        DB::take_order(&pool, order).await?;
-    }
+    let idem = open_shop(&pool, &orders).await?;
     report::machines(DB::DIALECT);
 
     let weather = arguments.weather();
-    report::deliveries(notifications.len(), orders.len(), weather);
+    report::deliveries(notifications.len(), orders.len(), weather, place);
     let tally = network::deliver(&idem, &notifications, &orders, weather, progress_bar()).await?;
     report::outcomes(&tally);
+    report::busiest(&tally, &check::life(&pool, &tally.busiest.0).await?);
 
+    let expected: Vec<Expected> = callbacks::read("expected.jsonl")?;
     check::expect(&pool, &expected).await?;
     let findings = check::run(&pool).await?;
-    report::findings(&findings, &check::books(&pool).await?, place);
+    report::findings(&findings, &check::books(&pool).await?, how_to_run);
     report::last_line(&tally, &findings);
     pool.close().await;
-    Ok(is_right(&findings))
+    Ok(report::is_right(&tally, &findings))
 }
 
-fn is_right(findings: &[Finding]) -> bool {
-    [Count::ChargedTwice, Count::WronglyRefunded, Count::Lost].iter().all(|kind| check::count(findings, *kind) == 0)
+/// Creates the tables and takes the orders.
+async fn open_shop<DB: Database>(pool: &Pool<DB>, orders: &[OrderLine]) -> Result<Idem<DB>, Box<dyn Error>> {
+    let idem = Idem::builder(pool.clone()).build().await?;
+    idem.migrate().await?;
+    database::create_tables(pool).await?;
+    for order in orders {
+        DB::take_order(pool, order).await?;
+    }
+    Ok(idem)
 }
 
 fn progress_bar() -> ProgressBar {

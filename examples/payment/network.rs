@@ -27,11 +27,9 @@ const TRIES: u32 = 40;
 pub(crate) enum Answer {
     /// The body ran for the first time, or the stored verdict was replayed.
     Settled { verdict: Verdict, replay: bool },
-    /// The key had come before with other contents.
-    Reused,
     /// A refund before its payment: to be sent again.
     Early,
-    /// Busy: to be sent again.
+    /// Too many at once, for the row or for the database: to be sent again.
     Busy,
 }
 
@@ -42,7 +40,9 @@ pub(crate) struct Tally {
     pub(crate) answers: HashMap<Answer, usize>,
     /// Deliveries that met another one of the same order.
     pub(crate) overlaps: usize,
-    /// Notifications that were never settled, and the last error of one of them.
+    /// The order that got the most deliveries, and how many.
+    pub(crate) busiest: (String, usize),
+    /// Deliveries that were never settled: the channel stopped sending. And the last error of one of them.
     pub(crate) given_up: usize,
     pub(crate) last_error: Option<String>,
 }
@@ -125,22 +125,28 @@ enum Task {
     Act(String, ShopAction),
 }
 
+#[derive(Debug, Default)]
+struct Traffic {
+    under_way: AtomicUsize,
+    come: AtomicUsize,
+}
+
 /// What the workers share.
 struct Street {
     waiting: Mutex<VecDeque<Job>>,
     /// Jobs that are not done: those that wait, and those that a worker has.
     open: AtomicUsize,
-    /// Deliveries under way, by order.
-    under_way: HashMap<String, AtomicUsize>,
+    /// By order, the deliveries that are under way and those that have come.
+    traffic: HashMap<String, Traffic>,
     tally: Mutex<Tally>,
     bar: ProgressBar,
 }
 
 impl Street {
     fn new(jobs: VecDeque<Job>, orders: &[OrderLine], bar: ProgressBar) -> Self {
-        let under_way = orders.iter().map(|order| (order.out_trade_no.clone(), AtomicUsize::new(0))).collect();
+        let traffic = orders.iter().map(|order| (order.out_trade_no.clone(), Traffic::default())).collect();
         let open = AtomicUsize::new(jobs.len());
-        Self { waiting: Mutex::new(jobs), open, under_way, tally: Mutex::default(), bar }
+        Self { waiting: Mutex::new(jobs), open, traffic, tally: Mutex::default(), bar }
     }
 
     fn next(&self) -> Option<Job> {
@@ -171,12 +177,27 @@ impl Street {
         waiting.insert(place, Job { tries, ..job });
     }
 
-    fn count(&self, answer: Answer) {
+    /// Counts a delivery in; it overlaps when another one of its order is under way.
+    fn enter(&self, order: &str) {
+        let Some(traffic) = self.traffic.get(order) else { return };
+        traffic.come.fetch_add(1, Ordering::SeqCst);
+        if traffic.under_way.fetch_add(1, Ordering::SeqCst) > 0 {
+            lock(&self.tally).overlaps += 1;
+        }
+    }
+
+    /// Counts it out, with its answer.
+    fn leave(&self, order: &str, answer: Answer) {
+        if let Some(traffic) = self.traffic.get(order) {
+            traffic.under_way.fetch_sub(1, Ordering::SeqCst);
+        }
         *lock(&self.tally).answers.entry(answer).or_default() += 1;
     }
 
     fn result(&self) -> Tally {
-        std::mem::take(&mut lock(&self.tally))
+        let come = self.traffic.iter().map(|(order, traffic)| (order.clone(), traffic.come.load(Ordering::SeqCst)));
+        let busiest = come.max_by_key(|(_, come)| *come).unwrap_or_default();
+        Tally { busiest, ..std::mem::take(&mut lock(&self.tally)) }
     }
 }
 
@@ -212,15 +233,9 @@ async fn receive<DB: Broken>(
     broken: Option<Break>,
     notify: &Notification,
 ) -> Result<(), String> {
-    let under_way = street.under_way.get(&notify.out_trade_no);
-    if under_way.is_some_and(|count| count.fetch_add(1, Ordering::SeqCst) > 0) {
-        lock(&street.tally).overlaps += 1;
-    }
+    street.enter(&notify.out_trade_no);
     let settled = settle(idem, broken, notify).await;
-    if let Some(count) = under_way {
-        count.fetch_sub(1, Ordering::SeqCst);
-    }
-    street.count(Answer::of(&settled));
+    street.leave(&notify.out_trade_no, Answer::of(&settled));
     match settled {
         Err(error) if error.reply() == Reply::Resend => Err(error.to_string()),
         _ => Ok(()),
@@ -232,7 +247,7 @@ impl Answer {
         match settled {
             Ok((verdict, replay)) => Self::Settled { verdict: *verdict, replay: *replay },
             Err(NotifyError::Early) => Self::Early,
-            Err(NotifyError::Idem(Error::Mismatch)) => Self::Reused,
+            Err(NotifyError::Idem(Error::Mismatch)) => Self::Settled { verdict: Verdict::Mismatch, replay: false },
             Err(_) => Self::Busy,
         }
     }

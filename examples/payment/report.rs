@@ -1,10 +1,11 @@
 //! What the run prints, within 100 columns.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
+use idem_runtime::machine::Transition;
 use idem_runtime::prelude::*;
 
-use crate::check::{Books, Count, Finding, count};
+use crate::check::{Books, Count, Finding, Life, count};
 use crate::machines::{OrderStatus, PaymentStatus};
 use crate::money::Money;
 use crate::network::{Answer, Tally, Weather};
@@ -27,27 +28,31 @@ fn machine<M: StateMachine>(dialect: Dialect, title: &str) {
     for (event, sql) in M::EVENTS {
         println!("-- {event}");
         if let Some(enter) = sql.enter.of(dialect) {
-            println!("{};", enter.sql);
+            println!("{};", folded(enter.sql));
         }
-        println!("{};\n", sql.fire.of(dialect).sql);
+        println!("{};\n", folded(sql.fire.of(dialect).sql));
     }
 }
 
-/// The transitions as chains, each drawn once. A terminal state ends in a square.
+/// The transitions as chains, each transition drawn once. A terminal state ends in a square.
 fn diagram<M: StateMachine>() -> String {
     let mut left: Vec<_> = M::TRANSITIONS.iter().collect();
-    let mut lines = String::new();
-    while !left.is_empty() {
-        let mut at = left.iter().find(|edge| edge.source == M::INITIAL).unwrap_or(&left[0]).source;
-        lines += &format!("  {}", mark(at));
-        while let Some(next) = left.iter().position(|edge| edge.source == at) {
-            let edge = left.remove(next);
-            lines += &format!(" ─{}→ {}", edge.event, mark(edge.target));
-            at = edge.target;
-        }
-        lines.push('\n');
+    let mut chains = Vec::new();
+    while let Some(first) = left.iter().find(|edge| edge.source == M::INITIAL).or(left.first()) {
+        chains.push(chain(first.source, &mut left) + "\n");
     }
-    lines
+    chains.concat()
+}
+
+/// Follows the transitions that are left, from one state to where they end.
+fn chain<M: StateMachine>(start: M, left: &mut Vec<&Transition<M>>) -> String {
+    let (mut at, mut links) = (start, vec![format!("  {}", mark(start))]);
+    while let Some(next) = left.iter().position(|edge| edge.source == at) {
+        let edge = left.remove(next);
+        links.push(format!(" ─{}→ {}", edge.event, mark(edge.target)));
+        at = edge.target;
+    }
+    links.concat()
 }
 
 fn mark<M: StateMachine>(state: M) -> String {
@@ -63,10 +68,30 @@ fn transitions<M: StateMachine>() -> Table {
     table
 }
 
+/// A statement within the width.
+fn folded(sql: &str) -> String {
+    sql.lines().map(fold).collect::<Vec<_>>().join("\n")
+}
+
+/// A long line goes on in the next one: after a comma, and never inside of quotes.
+fn fold(line: &str) -> String {
+    match fold_at(line) {
+        Some(end) => format!("{}\n{}", &line[..end], fold(&format!("      {}", &line[end..]))),
+        None => line.to_owned(),
+    }
+}
+
+fn fold_at(line: &str) -> Option<usize> {
+    let width = usize::from(WIDTH) - 1;
+    let outside = |end: &usize| line[..*end].matches('\'').count().is_multiple_of(2);
+    let commas = line.match_indices(", ").map(|(comma, _)| comma + 1);
+    (line.chars().count() > width).then(|| commas.filter(outside).take_while(|end| *end <= width).last())?
+}
+
 /// What is about to happen.
-pub(crate) fn deliveries(lines: usize, orders: usize, weather: Weather) {
+pub(crate) fn deliveries(lines: usize, orders: usize, weather: Weather, place: &str) {
     heading("CALLBACKS");
-    println!("{lines} lines of examples/payment/callbacks.jsonl, for {orders} orders.");
+    println!("{lines} lines of examples/payment/callbacks.jsonl, for {orders} orders in {place}.");
     println!(
         "{} workers deliver each line {} times, shuffled with seed {}; what is answered \"resend\" comes again.\n",
         weather.workers, weather.repeat, weather.seed
@@ -87,10 +112,17 @@ pub(crate) fn outcomes(tally: &Tally) {
     if let Some(error) = &tally.last_error {
         println!("{} were given up, the last one with: {error}", tally.given_up);
     }
-    println!();
 }
 
-fn rows(tally: &Tally) -> [(&'static str, usize, &'static str); 12] {
+/// The order with the most deliveries, and how little came of them.
+pub(crate) fn busiest(tally: &Tally, life: &Life) {
+    let (order, deliveries) = &tally.busiest;
+    println!("The busiest order, {order}, got {deliveries} of them. What came of it:\n");
+    println!("  history  {}", life.history.join(", "));
+    println!("  ledger   {}\n", life.ledger.join(", "));
+}
+
+fn rows(tally: &Tally) -> [(&'static str, usize, &'static str); 11] {
     let first = |verdict| tally.sum(|answer| answer == Answer::Settled { verdict, replay: false });
     let aside = |reason| first(Verdict::SetAside(reason));
     [
@@ -102,29 +134,29 @@ fn rows(tally: &Tally) -> [(&'static str, usize, &'static str); 12] {
         ("illegal set aside", aside(Reason::Illegal), "the order's state does not accept a payment"),
         ("amount refused", aside(Reason::Amount), "the order costs another amount; set aside"),
         ("not found", aside(Reason::NotFound), "there is no such order; set aside"),
-        ("mismatch", first(Verdict::Mismatch), "the trade was booked for another order"),
-        ("key reused", tally.sum(|answer| answer == Answer::Reused), "the same notify_id with other contents"),
+        ("mismatch", first(Verdict::Mismatch), "the trade was booked for another order before"),
         ("resend: too early", tally.sum(|answer| answer == Answer::Early), "a refund overtook its payment"),
-        ("resend: busy", tally.sum(|answer| answer == Answer::Busy), "in progress elsewhere, or a deadlock"),
+        (
+            "resend: busy",
+            tally.sum(|answer| answer == Answer::Busy),
+            "the row moved on meanwhile, or the database gave up",
+        ),
     ]
 }
 
-/// Each check with its SQL, and what it found.
-pub(crate) fn findings(findings: &[Finding], books: &Books, place: &str) {
-    heading("CHECKER: plain SQL, to run yourself");
-    println!("{place}\n");
+/// Each check with its SQL, then what each has found, then the sums.
+pub(crate) fn findings(findings: &[Finding], books: &Books, how_to_run: &str) {
+    heading("CHECKER: plain SQL that must find nothing");
+    println!("{how_to_run}\n");
+    for finding in findings {
+        println!("-- examples/payment/check/{}\n{};\n", finding.check.file, finding.check.sql());
+    }
     for finding in findings {
         let mark = if finding.found.is_empty() { "ok" } else { "FOUND" };
         println!("{mark:>5} {:>3}  {}", finding.found.len(), finding.check.finds());
-    }
-    println!();
-    for finding in findings {
-        println!("-- check/{}: {}", finding.check.file, finding.check.finds());
-        println!("{};", finding.check.sql());
         if !finding.found.is_empty() {
-            println!("-- found: {}", shortened(&finding.found));
+            println!("{:>11}{}", "", shortened(&finding.found));
         }
-        println!();
     }
     sums(books);
 }
@@ -137,8 +169,18 @@ fn shortened(found: &[String]) -> String {
 fn sums(books: &Books) {
     let [came, charged, aside] = [books.money_in, books.charged, books.set_aside].map(Money);
     let sign = if came == Money(charged.0 + aside.0) { '=' } else { '≠' };
-    println!("money in {came} {sign} charged {charged} + set aside {aside}");
+    println!("\nmoney in {came} {sign} charged {charged} + set aside {aside}");
     println!("given back {}, goodwill {}\n", Money(books.refunded), Money(books.goodwill));
+}
+
+/// What the books miss, and what was never acknowledged.
+fn lost(tally: &Tally, findings: &[Finding]) -> usize {
+    count(findings, Count::Lost) + tally.given_up
+}
+
+/// Whether the last three counts of the last line are zero.
+pub(crate) fn is_right(tally: &Tally, findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.found.is_empty()) && tally.given_up == 0
 }
 
 /// The last line.
@@ -153,7 +195,7 @@ pub(crate) fn last_line(tally: &Tally, findings: &[Finding]) {
         tally.overlaps,
         count(findings, Count::ChargedTwice),
         count(findings, Count::WronglyRefunded),
-        count(findings, Count::Lost),
+        lost(tally, findings),
     );
 }
 
@@ -163,7 +205,7 @@ fn heading(title: &str) {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     table.set_header(header);
     table
 }

@@ -19,8 +19,8 @@ pub(crate) const GOODWILL: Money = Money(100);
 /// The key is the notification's own number: a second delivery of it replays the first one's verdict. `notify_time`
 /// is not part of the payload, since the channel writes another one at each push.
 ///
-/// The cause is the trade's number, the same in every notification that reports the money: TRADE_FINISHED after
-/// TRADE_SUCCESS is another key with the same cause, and so no second charge.
+/// The cause is the trade's number, the same in every notification that reports the money: `TRADE_FINISHED`
+/// after `TRADE_SUCCESS` is another key with the same cause, and so no second charge.
 #[idempotent(
     scope = "payment.notify",
     key = notify.notify_id,
@@ -87,7 +87,7 @@ impl NotifyError {
 }
 
 /// Books what the notification tells. Every path moves the payment first and the order second: transactions that lock
-/// their rows in one order cannot deadlock.
+/// their rows in one order never wait for one another in a circle.
 pub(crate) async fn book<DB: Shop>(
     tx: &mut Tx<'_, DB>,
     notify: &Notification,

@@ -5,8 +5,11 @@ use crate::callbacks::{Fate, ShopAction};
 use crate::generate::Maker;
 use crate::money::Money;
 
-/// The stories, and how many orders or pairs of orders have each.
-pub(crate) const STORIES: &[(usize, fn(&mut Maker))] = &[
+/// Writes what happens to one order, or to a pair of orders.
+type Story = fn(&mut Maker);
+
+/// The stories, and how often each happens.
+pub(crate) const STORIES: &[(usize, Story)] = &[
     (10, paid),
     (6, finished_after_success),
     (6, finished_alone),
@@ -190,7 +193,7 @@ fn one_trade_for_two_orders(maker: &mut Maker) {
     let (one, other) = (maker.order(price, None), maker.order(price, None));
     let trade = maker.trade(&one, price);
     let mut mixed_up = trade.clone();
-    mixed_up.out_trade_no.clone_from(&other);
+    mixed_up.order.clone_from(&other);
     maker.success(&trade);
     maker.success(&mixed_up);
     let ends = ["paid", "pending"];

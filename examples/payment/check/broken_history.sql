@@ -1,4 +1,4 @@
--- history entries that follow no declared transition, or do not start where the one before ended
+-- history entries that are no declared transition, or start elsewhere than the last ended
 SELECT entry.id
   FROM (SELECT 'order' AS machine, out_trade_no AS id, version, event, source, target,
                LAG(version) OVER (PARTITION BY out_trade_no ORDER BY version) AS version_before,
@@ -14,4 +14,5 @@ SELECT entry.id
    AND declared.source = entry.source AND declared.target = entry.target
  WHERE declared.event IS NULL
     OR entry.version <= COALESCE(entry.version_before, 0)
-    OR entry.source <> COALESCE(entry.target_before, CASE entry.machine WHEN 'order' THEN 'pending' ELSE 'waiting' END)
+    OR entry.source <> COALESCE(entry.target_before,
+                                CASE entry.machine WHEN 'order' THEN 'pending' ELSE 'waiting' END)

@@ -1,0 +1,513 @@
+-- PaymentStatus -----------------------------------------------------------------------------------
+
+-- capture: Waiting => Captured
+-- capture: Closed => Captured
+-- give_back: Captured => Captured
+-- refuse: Captured => SetAside
+-- refund: Captured => Refunded
+-- refund: SetAside => Refunded
+-- close: Waiting => Closed
+
+-- PaymentStatus: history
+CREATE TABLE IF NOT EXISTS payments_history (
+  trade_no VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  version BIGINT NOT NULL,
+  source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  cause VARBINARY(512),
+  fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+  at DATETIME(6) NOT NULL,
+  PRIMARY KEY (trade_no, version),
+  UNIQUE (trade_no, event, cause)
+);
+
+-- PaymentStatus: load
+SELECT status, version
+  FROM payments
+ WHERE trade_no = ?;
+
+-- PaymentStatus: capture, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'capture', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status IN ('waiting', 'closed')
+   FOR UPDATE;
+
+-- PaymentStatus: capture, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'capture', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status IN ('waiting', 'closed') AND version = ?
+   FOR UPDATE;
+
+-- PaymentStatus: capture, fire
+UPDATE payments
+   SET status = 'captured', out_trade_no = ?, amount = ?, captured_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status IN ('waiting', 'closed');
+
+-- PaymentStatus: capture, fire_at
+UPDATE payments
+   SET status = 'captured', out_trade_no = ?, amount = ?, captured_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status IN ('waiting', 'closed') AND version = ?;
+
+-- PaymentStatus: capture, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ? AND caused.event = 'capture' AND caused.cause = ?
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? FOR UPDATE)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'captured' FOR UPDATE)
+ WHERE seen.trade_no = ?
+   FOR UPDATE;
+
+-- PaymentStatus: give_back, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'give_back', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status = 'captured'
+   FOR UPDATE;
+
+-- PaymentStatus: give_back, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'give_back', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status = 'captured' AND version = ?
+   FOR UPDATE;
+
+-- PaymentStatus: give_back, fire
+UPDATE payments
+   SET status = 'captured', refunded = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status = 'captured';
+
+-- PaymentStatus: give_back, fire_at
+UPDATE payments
+   SET status = 'captured', refunded = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status = 'captured' AND version = ?;
+
+-- PaymentStatus: give_back, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ? AND caused.event = 'give_back' AND caused.cause = ?
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? FOR UPDATE)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'captured' FOR UPDATE)
+ WHERE seen.trade_no = ?
+   FOR UPDATE;
+
+-- PaymentStatus: refuse, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'set_aside', 'refuse', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status = 'captured'
+   FOR UPDATE;
+
+-- PaymentStatus: refuse, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'set_aside', 'refuse', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status = 'captured' AND version = ?
+   FOR UPDATE;
+
+-- PaymentStatus: refuse, fire
+UPDATE payments
+   SET status = 'set_aside', reason = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status = 'captured';
+
+-- PaymentStatus: refuse, fire_at
+UPDATE payments
+   SET status = 'set_aside', reason = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status = 'captured' AND version = ?;
+
+-- PaymentStatus: refuse, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ? AND caused.event = 'refuse' AND caused.cause = ?
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? FOR UPDATE)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'set_aside' FOR UPDATE)
+ WHERE seen.trade_no = ?
+   FOR UPDATE;
+
+-- PaymentStatus: refund, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status IN ('captured', 'set_aside')
+   FOR UPDATE;
+
+-- PaymentStatus: refund, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status IN ('captured', 'set_aside') AND version = ?
+   FOR UPDATE;
+
+-- PaymentStatus: refund, fire
+UPDATE payments
+   SET status = 'refunded', refunded = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status IN ('captured', 'set_aside');
+
+-- PaymentStatus: refund, fire_at
+UPDATE payments
+   SET status = 'refunded', refunded = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status IN ('captured', 'set_aside') AND version = ?;
+
+-- PaymentStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ? AND caused.event = 'refund' AND caused.cause = ?
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? FOR UPDATE)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'refunded' FOR UPDATE)
+ WHERE seen.trade_no = ?
+   FOR UPDATE;
+
+-- PaymentStatus: close, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'closed', 'close', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status = 'waiting'
+   FOR UPDATE;
+
+-- PaymentStatus: close, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'closed', 'close', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ? AND status = 'waiting' AND version = ?
+   FOR UPDATE;
+
+-- PaymentStatus: close, fire
+UPDATE payments
+   SET status = 'closed', version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status = 'waiting';
+
+-- PaymentStatus: close, fire_at
+UPDATE payments
+   SET status = 'closed', version = LAST_INSERT_ID(version + 1)
+ WHERE trade_no = ? AND status = 'waiting' AND version = ?;
+
+-- PaymentStatus: close, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ? AND caused.event = 'close' AND caused.cause = ?
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? FOR UPDATE)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'closed' FOR UPDATE)
+ WHERE seen.trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus -------------------------------------------------------------------------------------
+
+-- pay: Pending => Paid
+-- ship: Paid => Shipped
+-- finish: Shipped => Done
+-- cancel: Pending => Cancelled
+-- refund: Paid => Refunded
+-- refund: Shipped => Refunded
+
+-- OrderStatus: history
+CREATE TABLE IF NOT EXISTS orders_history (
+  out_trade_no VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  version BIGINT NOT NULL,
+  source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  cause VARBINARY(512),
+  fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+  at DATETIME(6) NOT NULL,
+  PRIMARY KEY (out_trade_no, version),
+  UNIQUE (event, cause)
+);
+
+-- OrderStatus: load
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = ?;
+
+-- OrderStatus: pay, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'pending'
+   FOR UPDATE;
+
+-- OrderStatus: pay, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'pending' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: pay, fire
+UPDATE orders
+   SET status = 'paid', trade_no = ?, paid_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'pending';
+
+-- OrderStatus: pay, fire_at
+UPDATE orders
+   SET status = 'paid', trade_no = ?, paid_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'pending' AND version = ?;
+
+-- OrderStatus: pay, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'pay' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'paid' FOR UPDATE)
+ WHERE seen.out_trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus: ship, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'shipped', 'ship', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'paid'
+   FOR UPDATE;
+
+-- OrderStatus: ship, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'shipped', 'ship', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'paid' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: ship, fire
+UPDATE orders
+   SET status = 'shipped', shipped_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'paid';
+
+-- OrderStatus: ship, fire_at
+UPDATE orders
+   SET status = 'shipped', shipped_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'paid' AND version = ?;
+
+-- OrderStatus: ship, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'ship' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'shipped' FOR UPDATE)
+ WHERE seen.out_trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus: finish, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'done', 'finish', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'shipped'
+   FOR UPDATE;
+
+-- OrderStatus: finish, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'done', 'finish', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'shipped' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: finish, fire
+UPDATE orders
+   SET status = 'done', version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'shipped';
+
+-- OrderStatus: finish, fire_at
+UPDATE orders
+   SET status = 'done', version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'shipped' AND version = ?;
+
+-- OrderStatus: finish, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'finish' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'done' FOR UPDATE)
+ WHERE seen.out_trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus: cancel, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'cancelled', 'cancel', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'pending'
+   FOR UPDATE;
+
+-- OrderStatus: cancel, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'cancelled', 'cancel', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status = 'pending' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: cancel, fire
+UPDATE orders
+   SET status = 'cancelled', version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'pending';
+
+-- OrderStatus: cancel, fire_at
+UPDATE orders
+   SET status = 'cancelled', version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status = 'pending' AND version = ?;
+
+-- OrderStatus: cancel, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'cancel' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'cancelled' FOR UPDATE)
+ WHERE seen.out_trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus: refund, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status IN ('paid', 'shipped')
+   FOR UPDATE;
+
+-- OrderStatus: refund, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ? AND status IN ('paid', 'shipped') AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: refund, fire
+UPDATE orders
+   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status IN ('paid', 'shipped');
+
+-- OrderStatus: refund, fire_at
+UPDATE orders
+   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE out_trade_no = ? AND status IN ('paid', 'shipped') AND version = ?;
+
+-- OrderStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'refund' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'refunded' FOR UPDATE)
+ WHERE seen.out_trade_no = ?
+   FOR UPDATE;
+
+-- idem's records ----------------------------------------------------------------------------------
+
+CREATE TABLE IF NOT EXISTS idem_record (
+    scope        VARBINARY(191) NOT NULL, -- bytes: no collation makes two keys one
+    `key`        VARBINARY(512) NOT NULL,
+    status       SMALLINT NOT NULL CHECK (status IN (1, 2, 4)), -- 1 in progress, 2 completed, 4 in doubt
+    fingerprint  VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    owner        VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    created_at   DATETIME(6) NOT NULL,
+    completed_at DATETIME(6),
+    PRIMARY KEY (scope, `key`),
+    CHECK ((status = 2) = (result IS NOT NULL AND completed_at IS NOT NULL))
+) ENGINE = InnoDB;
+
+-- record: claim
+/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
+VALUES (?, ?, 1, ?, ?, NOW(6));
+
+-- record: read
+SELECT status, fingerprint, result
+  FROM idem_record
+ WHERE scope = ? AND `key` = ?
+  LOCK IN SHARE MODE;
+
+-- record: complete
+UPDATE idem_record
+   SET status = 2, result = ?, completed_at = NOW(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1;
+
+-- record: doubt
+UPDATE idem_record
+   SET status = 4, result = NULL, completed_at = NULL
+ WHERE scope = ? AND `key` = ? AND owner = ?;
+

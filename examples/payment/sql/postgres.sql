@@ -1,0 +1,749 @@
+-- PaymentStatus -----------------------------------------------------------------------------------
+
+-- capture: Waiting => Captured
+-- capture: Closed => Captured
+-- give_back: Captured => Captured
+-- refuse: Captured => SetAside
+-- refund: Captured => Refunded
+-- refund: SetAside => Refunded
+-- close: Waiting => Closed
+
+-- PaymentStatus: history
+CREATE TABLE IF NOT EXISTS payments_history (
+  trade_no TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT COLLATE "C",
+  fingerprint TEXT,
+  at TIMESTAMPTZ NOT NULL,
+  PRIMARY KEY (trade_no, version),
+  UNIQUE (trade_no, event, cause)
+);
+
+-- PaymentStatus: load
+SELECT status, version
+  FROM payments
+ WHERE trade_no = $1;
+
+-- PaymentStatus: capture, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $3 AND event = 'capture' AND cause = $4::text
+), locked AS MATERIALIZED (
+  SELECT trade_no, status
+    FROM payments
+   WHERE trade_no = $3 AND status IN ('waiting', 'closed') AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE payments
+     SET status = 'captured', out_trade_no = $1, amount = $2, captured_at = clock_timestamp(), version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status
+  RETURNING payments.trade_no, payments.version, locked.status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, source, 'captured', 'capture', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $3
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: capture, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $3 AND event = 'capture' AND cause = $4::text
+), locked AS MATERIALIZED (
+  SELECT trade_no, status
+    FROM payments
+   WHERE trade_no = $3 AND status IN ('waiting', 'closed') AND version = $6 AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE payments
+     SET status = 'captured', out_trade_no = $1, amount = $2, captured_at = clock_timestamp(), version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status AND payments.version = $6
+  RETURNING payments.trade_no, payments.version, locked.status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, source, 'captured', 'capture', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $3
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: capture, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = $1 AND caused.event = 'capture' AND caused.cause = $2::text
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'captured')
+ WHERE seen.trade_no = $1;
+
+-- PaymentStatus: give_back, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $2 AND event = 'give_back' AND cause = $3::text
+), moved AS (
+  UPDATE payments
+     SET status = 'captured', refunded = $1, version = version + 1
+   WHERE trade_no = $2 AND status = 'captured' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING trade_no, version
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'captured', 'captured', 'give_back', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: give_back, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $2 AND event = 'give_back' AND cause = $3::text
+), moved AS (
+  UPDATE payments
+     SET status = 'captured', refunded = $1, version = version + 1
+   WHERE trade_no = $2 AND status = 'captured' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING trade_no, version
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'captured', 'captured', 'give_back', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: give_back, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = $1 AND caused.event = 'give_back' AND caused.cause = $2::text
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'captured')
+ WHERE seen.trade_no = $1;
+
+-- PaymentStatus: refuse, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $2 AND event = 'refuse' AND cause = $3::text
+), moved AS (
+  UPDATE payments
+     SET status = 'set_aside', reason = $1, version = version + 1
+   WHERE trade_no = $2 AND status = 'captured' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING trade_no, version
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'captured', 'set_aside', 'refuse', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: refuse, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $2 AND event = 'refuse' AND cause = $3::text
+), moved AS (
+  UPDATE payments
+     SET status = 'set_aside', reason = $1, version = version + 1
+   WHERE trade_no = $2 AND status = 'captured' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING trade_no, version
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'captured', 'set_aside', 'refuse', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: refuse, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = $1 AND caused.event = 'refuse' AND caused.cause = $2::text
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'set_aside')
+ WHERE seen.trade_no = $1;
+
+-- PaymentStatus: refund, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $2 AND event = 'refund' AND cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT trade_no, status
+    FROM payments
+   WHERE trade_no = $2 AND status IN ('captured', 'set_aside') AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE payments
+     SET status = 'refunded', refunded = $1, version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status
+  RETURNING payments.trade_no, payments.version, locked.status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, source, 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: refund, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $2 AND event = 'refund' AND cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT trade_no, status
+    FROM payments
+   WHERE trade_no = $2 AND status IN ('captured', 'set_aside') AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE payments
+     SET status = 'refunded', refunded = $1, version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status AND payments.version = $5
+  RETURNING payments.trade_no, payments.version, locked.status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, source, 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = $1 AND caused.event = 'refund' AND caused.cause = $2::text
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'refunded')
+ WHERE seen.trade_no = $1;
+
+-- PaymentStatus: close, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $1 AND event = 'close' AND cause = $2::text
+), moved AS (
+  UPDATE payments
+     SET status = 'closed', version = version + 1
+   WHERE trade_no = $1 AND status = 'waiting' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING trade_no, version
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'waiting', 'closed', 'close', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: close, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM payments_history
+   WHERE trade_no = $1 AND event = 'close' AND cause = $2::text
+), moved AS (
+  UPDATE payments
+     SET status = 'closed', version = version + 1
+   WHERE trade_no = $1 AND status = 'waiting' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING trade_no, version
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'waiting', 'closed', 'close', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN payments AS seen ON seen.trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- PaymentStatus: close, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = $1 AND caused.event = 'close' AND caused.cause = $2::text
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'closed')
+ WHERE seen.trade_no = $1;
+
+-- OrderStatus -------------------------------------------------------------------------------------
+
+-- pay: Pending => Paid
+-- ship: Paid => Shipped
+-- finish: Shipped => Done
+-- cancel: Pending => Cancelled
+-- refund: Paid => Refunded
+-- refund: Shipped => Refunded
+
+-- OrderStatus: history
+CREATE TABLE IF NOT EXISTS orders_history (
+  out_trade_no TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT COLLATE "C",
+  fingerprint TEXT,
+  at TIMESTAMPTZ NOT NULL,
+  PRIMARY KEY (out_trade_no, version),
+  UNIQUE (event, cause)
+);
+
+-- OrderStatus: load
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = $1;
+
+-- OrderStatus: pay, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $2 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'pay' AND cause = $3::text
+), moved AS (
+  UPDATE orders
+     SET status = 'paid', trade_no = $1, paid_at = clock_timestamp(), version = version + 1
+   WHERE out_trade_no = $2 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: pay, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $2 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'pay' AND cause = $3::text
+), moved AS (
+  UPDATE orders
+     SET status = 'paid', trade_no = $1, paid_at = clock_timestamp(), version = version + 1
+   WHERE out_trade_no = $2 AND status = 'pending' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: pay, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'pay' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'paid')
+ WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: ship, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'ship' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'shipped', shipped_at = clock_timestamp(), version = version + 1
+   WHERE out_trade_no = $1 AND status = 'paid' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'paid', 'shipped', 'ship', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: ship, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'ship' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'shipped', shipped_at = clock_timestamp(), version = version + 1
+   WHERE out_trade_no = $1 AND status = 'paid' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'paid', 'shipped', 'ship', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: ship, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'ship' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'shipped')
+ WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: finish, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'finish' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'done', version = version + 1
+   WHERE out_trade_no = $1 AND status = 'shipped' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'shipped', 'done', 'finish', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: finish, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'finish' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'done', version = version + 1
+   WHERE out_trade_no = $1 AND status = 'shipped' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'shipped', 'done', 'finish', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: finish, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'finish' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'done')
+ WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: cancel, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'cancel' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'cancelled', version = version + 1
+   WHERE out_trade_no = $1 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'pending', 'cancelled', 'cancel', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: cancel, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'cancel' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'cancelled', version = version + 1
+   WHERE out_trade_no = $1 AND status = 'pending' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING out_trade_no, version
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'pending', 'cancelled', 'cancel', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: cancel, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'cancel' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'cancelled')
+ WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: refund, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'refund' AND cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT out_trade_no, status
+    FROM orders
+   WHERE out_trade_no = $1 AND status IN ('paid', 'shipped') AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE orders
+     SET status = 'refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.status
+  RETURNING orders.out_trade_no, orders.version, locked.status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: refund, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
+    FROM orders_history
+   WHERE event = 'refund' AND cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT out_trade_no, status
+    FROM orders
+   WHERE out_trade_no = $1 AND status IN ('paid', 'shipped') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE orders
+     SET status = 'refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.status AND orders.version = $4
+  RETURNING orders.out_trade_no, orders.version, locked.status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.out_trade_no = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'refund' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'refunded')
+ WHERE seen.out_trade_no = $1;
+
+-- idem's records ----------------------------------------------------------------------------------
+
+CREATE TABLE IF NOT EXISTS idem_record (
+    scope        TEXT COLLATE "C" NOT NULL,
+    key          TEXT COLLATE "C" NOT NULL,
+    status       SMALLINT NOT NULL CHECK (status IN (1, 2, 4)), -- 1 in progress, 2 completed, 4 in doubt
+    fingerprint  TEXT NOT NULL,
+    result       TEXT,
+    owner        TEXT NOT NULL,
+    created_at   TIMESTAMPTZ NOT NULL,
+    completed_at TIMESTAMPTZ,
+    PRIMARY KEY (scope, key),
+    CHECK ((status = 2) = (result IS NOT NULL AND completed_at IS NOT NULL))
+);
+
+-- record: claim
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $5::text, TRUE) AS now
+), claimed AS (
+  INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+  SELECT $1, $2, 1, $3, $4, clock_timestamp()
+    FROM patience
+  ON CONFLICT (scope, key) DO NOTHING
+  RETURNING 1 AS claimed
+)
+SELECT claimed.claimed AS claimed, seen.status AS status, seen.fingerprint AS fingerprint, seen.result AS result,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN claimed ON TRUE
+  LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = $2;
+
+-- record: read
+SELECT status, fingerprint, result
+  FROM idem_record
+ WHERE scope = $1 AND key = $2;
+
+-- record: complete
+UPDATE idem_record
+   SET status = 2, result = $1, completed_at = clock_timestamp()
+ WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1;
+
+-- record: doubt
+UPDATE idem_record
+   SET status = 4, result = NULL, completed_at = NULL
+ WHERE scope = $1 AND key = $2 AND owner = $3;
+

@@ -1,0 +1,503 @@
+-- PaymentStatus -----------------------------------------------------------------------------------
+
+-- capture: Waiting => Captured
+-- capture: Closed => Captured
+-- give_back: Captured => Captured
+-- refuse: Captured => SetAside
+-- refund: Captured => Refunded
+-- refund: SetAside => Refunded
+-- close: Waiting => Closed
+
+-- PaymentStatus: history
+CREATE TABLE IF NOT EXISTS payments_history (
+  trade_no TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT,
+  fingerprint TEXT,
+  at TEXT NOT NULL,
+  PRIMARY KEY (trade_no, version),
+  UNIQUE (trade_no, event, cause)
+);
+
+-- PaymentStatus: load
+SELECT status, version
+  FROM payments
+ WHERE trade_no = ?1;
+
+-- PaymentStatus: capture, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'capture', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status IN ('waiting', 'closed');
+
+-- PaymentStatus: capture, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'capture', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status IN ('waiting', 'closed') AND version = ?4;
+
+-- PaymentStatus: capture, fire
+UPDATE payments
+   SET status = 'captured', out_trade_no = ?1, amount = ?2, captured_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE trade_no = ?3 AND status IN ('waiting', 'closed')
+RETURNING version AS applied;
+
+-- PaymentStatus: capture, fire_at
+UPDATE payments
+   SET status = 'captured', out_trade_no = ?1, amount = ?2, captured_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE trade_no = ?3 AND status IN ('waiting', 'closed') AND version = ?4
+RETURNING version AS applied;
+
+-- PaymentStatus: capture, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ?1 AND caused.event = 'capture' AND caused.cause = ?2
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'captured')
+ WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: give_back, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'give_back', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status = 'captured';
+
+-- PaymentStatus: give_back, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'captured', 'give_back', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status = 'captured' AND version = ?4;
+
+-- PaymentStatus: give_back, fire
+UPDATE payments
+   SET status = 'captured', refunded = ?1, version = version + 1
+ WHERE trade_no = ?2 AND status = 'captured'
+RETURNING version AS applied;
+
+-- PaymentStatus: give_back, fire_at
+UPDATE payments
+   SET status = 'captured', refunded = ?1, version = version + 1
+ WHERE trade_no = ?2 AND status = 'captured' AND version = ?3
+RETURNING version AS applied;
+
+-- PaymentStatus: give_back, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ?1 AND caused.event = 'give_back' AND caused.cause = ?2
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'captured')
+ WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: refuse, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'set_aside', 'refuse', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status = 'captured';
+
+-- PaymentStatus: refuse, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'set_aside', 'refuse', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status = 'captured' AND version = ?4;
+
+-- PaymentStatus: refuse, fire
+UPDATE payments
+   SET status = 'set_aside', reason = ?1, version = version + 1
+ WHERE trade_no = ?2 AND status = 'captured'
+RETURNING version AS applied;
+
+-- PaymentStatus: refuse, fire_at
+UPDATE payments
+   SET status = 'set_aside', reason = ?1, version = version + 1
+ WHERE trade_no = ?2 AND status = 'captured' AND version = ?3
+RETURNING version AS applied;
+
+-- PaymentStatus: refuse, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ?1 AND caused.event = 'refuse' AND caused.cause = ?2
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'set_aside')
+ WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: refund, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status IN ('captured', 'set_aside');
+
+-- PaymentStatus: refund, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status IN ('captured', 'set_aside') AND version = ?4;
+
+-- PaymentStatus: refund, fire
+UPDATE payments
+   SET status = 'refunded', refunded = ?1, version = version + 1
+ WHERE trade_no = ?2 AND status IN ('captured', 'set_aside')
+RETURNING version AS applied;
+
+-- PaymentStatus: refund, fire_at
+UPDATE payments
+   SET status = 'refunded', refunded = ?1, version = version + 1
+ WHERE trade_no = ?2 AND status IN ('captured', 'set_aside') AND version = ?3
+RETURNING version AS applied;
+
+-- PaymentStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ?1 AND caused.event = 'refund' AND caused.cause = ?2
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'refunded')
+ WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: close, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'closed', 'close', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status = 'waiting';
+
+-- PaymentStatus: close, enter_at
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, status, 'closed', 'close', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?3 AND status = 'waiting' AND version = ?4;
+
+-- PaymentStatus: close, fire
+UPDATE payments
+   SET status = 'closed', version = version + 1
+ WHERE trade_no = ?1 AND status = 'waiting'
+RETURNING version AS applied;
+
+-- PaymentStatus: close, fire_at
+UPDATE payments
+   SET status = 'closed', version = version + 1
+ WHERE trade_no = ?1 AND status = 'waiting' AND version = ?2
+RETURNING version AS applied;
+
+-- PaymentStatus: close, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = ?1 AND caused.event = 'close' AND caused.cause = ?2
+  LEFT JOIN payments_history AS latest
+    ON latest.trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1)
+  LEFT JOIN payments_history AS passed
+    ON passed.trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'closed')
+ WHERE seen.trade_no = ?1;
+
+-- OrderStatus -------------------------------------------------------------------------------------
+
+-- pay: Pending => Paid
+-- ship: Paid => Shipped
+-- finish: Shipped => Done
+-- cancel: Pending => Cancelled
+-- refund: Paid => Refunded
+-- refund: Shipped => Refunded
+
+-- OrderStatus: history
+CREATE TABLE IF NOT EXISTS orders_history (
+  out_trade_no TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT,
+  fingerprint TEXT,
+  at TEXT NOT NULL,
+  PRIMARY KEY (out_trade_no, version),
+  UNIQUE (event, cause)
+);
+
+-- OrderStatus: load
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = ?1;
+
+-- OrderStatus: pay, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'pending';
+
+-- OrderStatus: pay, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'pending' AND version = ?4;
+
+-- OrderStatus: pay, fire
+UPDATE orders
+   SET status = 'paid', trade_no = ?1, paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE out_trade_no = ?2 AND status = 'pending'
+RETURNING version AS applied;
+
+-- OrderStatus: pay, fire_at
+UPDATE orders
+   SET status = 'paid', trade_no = ?1, paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE out_trade_no = ?2 AND status = 'pending' AND version = ?3
+RETURNING version AS applied;
+
+-- OrderStatus: pay, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'pay' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'paid')
+ WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: ship, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'paid';
+
+-- OrderStatus: ship, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'paid' AND version = ?4;
+
+-- OrderStatus: ship, fire
+UPDATE orders
+   SET status = 'shipped', shipped_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE out_trade_no = ?1 AND status = 'paid'
+RETURNING version AS applied;
+
+-- OrderStatus: ship, fire_at
+UPDATE orders
+   SET status = 'shipped', shipped_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE out_trade_no = ?1 AND status = 'paid' AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: ship, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'ship' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'shipped')
+ WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: finish, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'done', 'finish', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'shipped';
+
+-- OrderStatus: finish, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'done', 'finish', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'shipped' AND version = ?4;
+
+-- OrderStatus: finish, fire
+UPDATE orders
+   SET status = 'done', version = version + 1
+ WHERE out_trade_no = ?1 AND status = 'shipped'
+RETURNING version AS applied;
+
+-- OrderStatus: finish, fire_at
+UPDATE orders
+   SET status = 'done', version = version + 1
+ WHERE out_trade_no = ?1 AND status = 'shipped' AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: finish, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'finish' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'done')
+ WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: cancel, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'cancelled', 'cancel', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'pending';
+
+-- OrderStatus: cancel, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'cancelled', 'cancel', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status = 'pending' AND version = ?4;
+
+-- OrderStatus: cancel, fire
+UPDATE orders
+   SET status = 'cancelled', version = version + 1
+ WHERE out_trade_no = ?1 AND status = 'pending'
+RETURNING version AS applied;
+
+-- OrderStatus: cancel, fire_at
+UPDATE orders
+   SET status = 'cancelled', version = version + 1
+ WHERE out_trade_no = ?1 AND status = 'pending' AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: cancel, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'cancel' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'cancelled')
+ WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: refund, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status IN ('paid', 'shipped');
+
+-- OrderStatus: refund, enter_at
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?3 AND status IN ('paid', 'shipped') AND version = ?4;
+
+-- OrderStatus: refund, fire
+UPDATE orders
+   SET status = 'refunded', version = version + 1
+ WHERE out_trade_no = ?1 AND status IN ('paid', 'shipped')
+RETURNING version AS applied;
+
+-- OrderStatus: refund, fire_at
+UPDATE orders
+   SET status = 'refunded', version = version + 1
+ WHERE out_trade_no = ?1 AND status IN ('paid', 'shipped') AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'refund' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.out_trade_no = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.out_trade_no = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'refunded')
+ WHERE seen.out_trade_no = ?1;
+
+-- idem's records ----------------------------------------------------------------------------------
+
+CREATE TABLE IF NOT EXISTS idem_record (
+    scope        TEXT NOT NULL,
+    key          TEXT NOT NULL,
+    status       INTEGER NOT NULL CHECK (status IN (1, 2, 4)), -- 1 in progress, 2 completed, 4 in doubt
+    fingerprint  TEXT NOT NULL,
+    result       TEXT,
+    owner        TEXT NOT NULL,
+    created_at   TEXT NOT NULL,
+    completed_at TEXT,
+    PRIMARY KEY (scope, key),
+    CHECK ((status = 2) = (result IS NOT NULL AND completed_at IS NOT NULL))
+);
+
+-- record: claim
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+VALUES (?1, ?2, 1, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
+ON CONFLICT (scope, key) DO NOTHING
+RETURNING 1 AS claimed;
+
+-- record: read
+SELECT status, fingerprint, result
+  FROM idem_record
+ WHERE scope = ?1 AND key = ?2;
+
+-- record: complete
+UPDATE idem_record
+   SET status = 2, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1;
+
+-- record: doubt
+UPDATE idem_record
+   SET status = 4, result = NULL, completed_at = NULL
+ WHERE scope = ?1 AND key = ?2 AND owner = ?3;
+
