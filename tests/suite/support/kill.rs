@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use idem_runtime::__steps::{Step, on_step};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 
 use super::scenario::{Called, NoAnswer, Scenario, check_and_call_again};
 use super::{BoxError, Engine, TestDb, TestResult, ensure};
@@ -46,9 +46,8 @@ impl Errand {
     async fn send(&self) -> Result<bool, BoxError> {
         let mut child = self.start_child()?;
         let output = child.stdout.take().ok_or("the child's output is piped")?;
-        let mut lines = BufReader::new(output).lines();
-        let said = tokio::time::timeout(Duration::from_mins(1), lines.next_line()).await;
-        let reached = said.map_err(|_| "the child neither ends nor reaches the step")??.is_some();
+        let said = tokio::time::timeout(Duration::from_mins(1), says_reached(output)).await;
+        let reached = said.map_err(|_| "the child neither ends nor reaches the step")??;
         if reached {
             child.kill().await?;
         } else {
@@ -57,6 +56,19 @@ impl Errand {
         }
         Ok(reached)
     }
+}
+
+/// What a child says at its step.
+const REACHED: &str = "reached";
+
+async fn says_reached(output: ChildStdout) -> std::io::Result<bool> {
+    let mut lines = BufReader::new(output).lines();
+    while let Some(line) = lines.next_line().await? {
+        if line == REACHED {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A scenario with its type erased, so that a list can hold several.
@@ -158,7 +170,7 @@ async fn call_until<S: Scenario, DB: Engine>(db: TestDb<DB>, step: &'static str,
     static LAST_STEP: OnceLock<&str> = OnceLock::new();
     fn stop(step: Step) {
         if LAST_STEP.get() == Some(&step.name()) {
-            println!("reached");
+            println!("{REACHED}");
             loop {
                 std::thread::park();
             }
