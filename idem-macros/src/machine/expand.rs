@@ -5,10 +5,10 @@ mod module;
 mod statements;
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 
 use super::diagram;
-use super::model::Model;
+use super::model::{Model, State};
 use crate::sql;
 
 /// The module with the types of the states and events, and all implementations.
@@ -105,7 +105,7 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
     let (states, initial) = (model.states.iter().map(|state| &state.ident), &model.state(model.initial).ident);
     let (mermaid, dot) = (diagram::mermaid(model), diagram::dot(model));
     let (transitions, sql, events) = (transitions(model), statements::machine(model), event_list(model));
-    let (names, stored) = (arms(model, |state| state.name()), arms(model, |state| state.stored.clone()));
+    let (names, stored) = (arms(model, State::name), arms(model, |state| state.stored.clone()));
     quote! {
         #[automatically_derived]
         impl _idem::__private::StateMachine for #machine {
@@ -144,7 +144,7 @@ fn event_list(model: &Model) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-fn arms(model: &Model, text: impl Fn(&super::model::State) -> String) -> impl Iterator<Item = TokenStream> {
+fn arms(model: &Model, text: impl Fn(&State) -> String) -> impl Iterator<Item = TokenStream> {
     model.states.iter().map(move |state| {
         let (text, state) = (text(state), &state.ident);
         quote!(Self::#state => #text)
@@ -157,7 +157,6 @@ fn identifier(model: &Model) -> TokenStream {
     let parts: Vec<_> = (0..model.id.len()).map(|index| quote::format_ident!("__part_{index}")).collect();
     let (pattern, all) = (tuple(&parts), model.id.iter().map(|column| &column.ty));
     quote! {
-        #[automatically_derived]
         impl<__DB> _idem::__private::MachineOn<__DB> for #machine
         where
             __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,
@@ -186,14 +185,15 @@ fn history(model: &Model) -> TokenStream {
 }
 
 fn states(model: &Model) -> TokenStream {
-    let (machine, module) = (&model.ident, &model.module);
-    let states = model.states.iter().map(|state| &state.ident);
-    quote! {
-        #(
+    let machine = &model.ident;
+    let states = model.states.iter().map(|state| {
+        let (module, state) = (module::at(model, state.ident.span()), &state.ident);
+        quote_spanned! {state.span()=>
             #[automatically_derived]
-            impl _idem::__private::State<#machine> for #module::#states {
-                const STATE: #machine = #machine::#states;
+            impl _idem::__private::State<#machine> for #module::#state {
+                const STATE: #machine = #machine::#state;
             }
-        )*
-    }
+        }
+    });
+    quote!(#(#states)*)
 }

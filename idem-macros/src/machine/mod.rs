@@ -9,7 +9,6 @@ mod expand;
 mod fallback;
 pub(crate) mod model;
 #[cfg(test)]
-#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests;
 
 use proc_macro2::TokenStream;

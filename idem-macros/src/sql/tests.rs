@@ -5,7 +5,7 @@ use quote::quote;
 use super::{PerDialect, Statement};
 use crate::machine::model::Model;
 
-fn orders(history: TokenStream) -> Model {
+fn orders(history: &TokenStream) -> Model {
     crate::machine::model_of(quote! {
         #[machine(table = "orders", id(order_id: i64), rename_all = "snake_case", #history)]
         #[transition(pay: Pending => Paid, set(paid_at = now, trade_no: String))]
@@ -61,7 +61,7 @@ fn all(sql: &super::EventSql) -> Vec<&Statement> {
 
 #[test]
 fn fire_with_a_history() {
-    let sql = event(&orders(quote!(history)), "pay");
+    let sql = event(&orders(&quote!(history)), "pay");
     check(
         &[&sql.fire.postgres],
         &expect![[r#"
@@ -126,7 +126,7 @@ fn fire_with_a_history() {
 #[test]
 fn fire_at_a_version() {
     check(
-        &all(&event(&orders(quote!(history)), "pay")),
+        &all(&event(&orders(&quote!(history)), "pay")),
         &expect![[r#"
         -- [Fields, Id, Cause, Fingerprint, Version]
         WITH caused AS MATERIALIZED (
@@ -180,7 +180,7 @@ fn fire_at_a_version() {
 #[test]
 fn fire_from_several_sources() {
     check(
-        &all(&event(&orders(quote!(history)), "refund")),
+        &all(&event(&orders(&quote!(history)), "refund")),
         &expect![[r#"
         -- [Fields, Id, Cause, Fingerprint, Version]
         WITH caused AS MATERIALIZED (
@@ -239,7 +239,7 @@ fn fire_from_several_sources() {
 
 #[test]
 fn fire_when_a_cause_moves_one_row() {
-    let sql = event(&orders(quote!(history(cause = once))), "ship");
+    let sql = event(&orders(&quote!(history(cause = once))), "ship");
     check(
         &[&sql.fire.postgres, &sql.explain.postgres],
         &expect![[r#"
@@ -287,7 +287,7 @@ fn fire_when_a_cause_moves_one_row() {
 
 #[test]
 fn fire_without_a_history() {
-    let sql = event(&orders(quote!()), "refund");
+    let sql = event(&orders(&quote!()), "refund");
     check(
         &all(&sql),
         &expect![[r#"
@@ -334,7 +334,7 @@ fn fire_without_a_history() {
 
 #[test]
 fn explain() {
-    let sql = event(&orders(quote!(history)), "pay").explain;
+    let sql = event(&orders(&quote!(history)), "pay").explain;
     check(
         &[&sql.postgres, &sql.mysql, &sql.sqlite],
         &expect![[r#"
@@ -395,7 +395,7 @@ fn explain() {
 
 #[test]
 fn load() {
-    let load = super::load(&orders(quote!()));
+    let load = super::load(&orders(&quote!()));
     check(
         &[&load.postgres, &load.mysql, &load.sqlite],
         &expect![[r#"
@@ -507,7 +507,7 @@ fn the_table_of_a_history() {
         expected.assert_eq(&[postgres, mysql, sqlite].join("\n\n"));
     };
     check(
-        &orders(quote!(history(name = "moves", cause = once))),
+        &orders(&quote!(history(name = "moves", cause = once))),
         &expect![[r#"
         CREATE TABLE IF NOT EXISTS moves (
           order_id BIGINT NOT NULL,

@@ -103,10 +103,10 @@ fn check_columns_differ(cx: &Ctxt, machine: &Machine<'_>) {
         let token = machine.options.version.as_ref().or(machine.options.status.as_ref());
         cx.error(token, format_args!("`{status}` cannot hold both the status and the version\nhelp: name two columns"));
     }
-    let mut named = BTreeMap::from([(status, "holds the status"), (version, "holds the version")]);
+    let mut named = BTreeMap::from([(status, "already holds the status"), (version, "already holds the version")]);
     for column in machine.options.id.iter().map(|column| &column.name) {
-        if let Some(role) = named.insert(unraw(column), "is part of the identifier") {
-            cx.error(column, format_args!("column `{column}` already {role}\nhelp: name another column"));
+        if let Some(role) = named.insert(unraw(column), "is already part of the identifier") {
+            cx.error(column, format_args!("column `{column}` {role}\nhelp: name another column"));
         }
     }
 }
@@ -128,10 +128,14 @@ fn check_history_columns(cx: &Ctxt, machine: &Machine<'_>) {
 fn check_set_columns(cx: &Ctxt, machine: &Machine<'_>) {
     let Own { status, version } = Own::of(machine);
     for transition in &machine.transitions {
-        let mut named = BTreeMap::from([(status.clone(), "holds the status"), (version.clone(), "holds the version")]);
-        named.extend(machine.options.id.iter().map(|column| (unraw(&column.name), "is part of the identifier")));
+        let mut named = BTreeMap::from([
+            (status.clone(), "already holds the status"),
+            (version.clone(), "already holds the version"),
+        ]);
+        named
+            .extend(machine.options.id.iter().map(|column| (unraw(&column.name), "is already part of the identifier")));
         for set in &transition.sets {
-            if let Some(role) = named.insert(unraw(&set.column), "is written by this transition") {
+            if let Some(role) = named.insert(unraw(&set.column), "is already written by this transition") {
                 report_set_column(cx, &set.column, role);
             }
         }
@@ -139,7 +143,7 @@ fn check_set_columns(cx: &Ctxt, machine: &Machine<'_>) {
 }
 
 fn report_set_column(cx: &Ctxt, column: &Ident, role: &str) {
-    cx.error(column, format_args!("column `{column}` already {role}\nhelp: remove it from `set(..)`"));
+    cx.error(column, format_args!("column `{column}` {role}\nhelp: remove it from `set(..)`"));
 }
 
 /// As for stored values: the text stands in the statement.

@@ -12,9 +12,9 @@ use crate::suggest;
 /// Answers whether the graph may be looked at.
 pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     check_duplicate_transition(cx, machine);
-    check_event_once(cx, machine);
-    check_type_names(cx, machine);
-    check_unknown_state(cx, machine) && machine.transitions.iter().all(|transition| transition.target.is_some())
+    // `&`, not `&&`: each of them reports.
+    let known = check_event_once(cx, machine) & check_type_names(cx, machine) & check_unknown_state(cx, machine);
+    known && machine.transitions.iter().all(|transition| transition.target.is_some())
 }
 
 /// A state that does not exist can never be entered or left.
@@ -59,14 +59,18 @@ fn report_duplicate(cx: &Ctxt, transition: &Transition, source: &Ident) {
 }
 
 /// An event is one type and one statement: it has one target, and all its sources stand together.
-fn check_event_once(cx: &Ctxt, machine: &Machine<'_>) {
+fn check_event_once(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     let mut declared: BTreeMap<String, &Transition> = BTreeMap::new();
+    let mut once = true;
     for transition in &machine.transitions {
-        match declared.get(&unraw(&transition.event)) {
-            Some(first) => report_twice(cx, first, transition),
-            None => drop(declared.insert(unraw(&transition.event), transition)),
+        if let Some(first) = declared.get(&unraw(&transition.event)) {
+            once = false;
+            report_twice(cx, first, transition);
+        } else {
+            declared.insert(unraw(&transition.event), transition);
         }
     }
+    once
 }
 
 fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
@@ -86,20 +90,24 @@ fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
 }
 
 /// The types of the states and of the events share one module.
-fn check_type_names(cx: &Ctxt, machine: &Machine<'_>) {
-    let mut events: BTreeMap<String, String> = BTreeMap::new();
+fn check_type_names(cx: &Ctxt, machine: &Machine<'_>) -> bool {
+    let states = machine.states.iter().map(|state| (unraw(state.ident), format!("state `{}`", state.ident)));
+    let mut types: BTreeMap<String, String> = states.collect();
+    let mut differ = true;
     for event in machine.transitions.iter().map(|transition| &transition.event) {
-        let name = unraw(&type_ident(event));
-        let state = machine.states.iter().find(|state| unraw(state.ident) == name);
-        let other = events.entry(name.clone()).or_insert_with(|| unraw(event));
-        if state.is_some() {
-            cx.error(event, clash(event, &format!("the state `{name}`"), &name));
-        } else if *other != unraw(event) {
-            cx.error(event, clash(event, &format!("the event `{other}`"), &name));
+        let (name, role) = (unraw(&type_ident(event)), format!("event `{event}`"));
+        match types.get(&name) {
+            // The same event again is another rule's.
+            Some(other) if *other != role => {
+                differ = false;
+                cx.error(event, clash(&role, other, &name));
+            }
+            _ => drop(types.insert(name, role)),
         }
     }
+    differ
 }
 
-fn clash(event: &Ident, other: &str, name: &str) -> String {
-    format!("event `{event}` and {other} both make a type `{name}`\nhelp: rename the event, for example to a verb")
+fn clash(event: &str, other: &str, name: &str) -> String {
+    format!("{event} and {other} both make a type `{name}`\nhelp: rename the event, for example to a verb")
 }

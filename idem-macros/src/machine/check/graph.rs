@@ -44,9 +44,7 @@ fn check_dead_end(cx: &Ctxt, model: &Model) {
     // A state that nothing enters either is reported as unreachable: one fault, one error.
     for id in entered.difference(&left).filter(|id| !model.state(**id).terminal) {
         let state = &model.state(*id).ident;
-        let help = format!(
-            "write `#[state(terminal)]` above it, or add a transition out of it, for example `#[transition(event: {state} => Target)]`"
-        );
+        let help = format!("write `#[state(terminal)]` above it, or add `#[transition(event: {state} => Target)]`");
         cx.error(state, format_args!("no transition leads out of state `{state}`\nhelp: {help}"));
     }
 }

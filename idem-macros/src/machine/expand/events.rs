@@ -8,6 +8,7 @@ use syn::Type;
 use syn::spanned::Spanned;
 
 use super::super::model::{Event, Model, Source};
+use super::module::at;
 use super::statements;
 use crate::sql::EventSql;
 
@@ -22,11 +23,11 @@ pub(super) fn all(model: &Model, statements: &[EventSql]) -> TokenStream {
 }
 
 fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
-    let (machine, module, name) = (&model.ident, &model.module, event.name());
+    let (machine, module, name) = (&model.ident, at(model, event.ident.span()), event.name());
     let (ident, target) = (&event.type_ident, &model.state(event.target).ident);
     let sources = event.sources.iter().map(|source| &model.state(source.state).ident);
     let (repeats, sql, fingerprint) = (event.repeats, statements::event(sql), fingerprint(model, event));
-    quote! {
+    quote_spanned! {event.ident.span()=>
         #[automatically_derived]
         impl _idem::__private::EventOf<#machine> for #module::#ident {
             type Target = #module::#target;
@@ -54,7 +55,7 @@ fn fingerprint(model: &Model, event: &Event) -> TokenStream {
 /// One implementation a source, at the token that names it: rustc underlines it when it says what the event does accept.
 fn edge(model: &Model, event: &Event, source: &Source) -> TokenStream {
     let span = source.written.span();
-    let (machine, module, source) = (&model.ident, &model.module, &model.state(source.state).ident);
+    let (machine, module, source) = (&model.ident, at(model, span), &model.state(source.state).ident);
     let mut event = event.type_ident.clone();
     event.set_span(span);
     quote_spanned! {span=>
@@ -65,13 +66,12 @@ fn edge(model: &Model, event: &Event, source: &Source) -> TokenStream {
 
 /// The fields, bound on any database that can store their types.
 fn fields(model: &Model, event: &Event) -> TokenStream {
-    let (module, ident) = (&model.module, &event.type_ident);
+    let (module, ident) = (at(model, event.ident.span()), &event.type_ident);
     let types = distinct(event.fields().map(|(_, ty)| ty));
     let binds = event
         .fields()
         .map(|(name, ty)| quote!(<__DB as _idem::__private::Binds<#ty>>::bind(__arguments, &self.#name)?;));
-    quote! {
-        #[automatically_derived]
+    quote_spanned! {event.ident.span()=>
         impl<__DB> _idem::__private::Fields<__DB> for #module::#ident
         where
             __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,

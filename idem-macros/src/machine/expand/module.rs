@@ -1,8 +1,8 @@
 //! The module that users import from: a type a state and a type an event.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Path, Type, Visibility};
+use syn::{Type, Visibility};
 
 use super::super::diagram;
 use super::super::model::{Event, Model, State, unraw};
@@ -13,11 +13,10 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
     let (module, visibility) = (&model.module, &model.visibility);
     let title = format!("The states and events of `{}`.", model.name());
     let picture = block("mermaid", &diagram::mermaid(model));
-    let inner = one_deeper(visibility);
-    let states = model.states.iter().map(|state| marker(model, state, &inner));
+    let states = model.states.iter().map(|state| marker(model, state));
     let events = model.events.iter().enumerate().map(|(at, event)| {
         let sql = statements.get(at).map(documentation).unwrap_or_default();
-        event_type(model, event, &sql, &inner)
+        event_type(model, event, &sql)
     });
     quote! {
         #[doc = #title]
@@ -34,8 +33,9 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
     }
 }
 
-fn marker(model: &Model, state: &State, visibility: &TokenStream) -> TokenStream {
+fn marker(model: &Model, state: &State) -> TokenStream {
     let (ident, machine, stored) = (&state.ident, model.name(), &state.stored);
+    let visibility = one_deeper(&model.visibility, ident.span());
     let documentation = format!("State `{}` of `{machine}`, stored as `{stored}`.", state.name());
     quote_spanned! {ident.span()=>
         #[doc = #documentation]
@@ -50,10 +50,11 @@ fn marker(model: &Model, state: &State, visibility: &TokenStream) -> TokenStream
     }
 }
 
-fn event_type(model: &Model, event: &Event, sql: &str, visibility: &TokenStream) -> TokenStream {
+fn event_type(model: &Model, event: &Event, sql: &str) -> TokenStream {
     let (ident, title) = (&event.type_ident, title(model, event));
-    let fields: Vec<_> = event.fields().map(|(name, ty)| field(name, ty, visibility)).collect();
-    let body = if fields.is_empty() { quote!(;) } else { quote!({ #(#fields,)* }) };
+    let visibility = one_deeper(&model.visibility, ident.span());
+    let fields: Vec<_> = event.fields().map(|(name, ty)| field(model, name, ty)).collect();
+    let body = if fields.is_empty() { quote_spanned!(ident.span()=> ;) } else { quote!({ #(#fields,)* }) };
     quote_spanned! {event.ident.span()=>
         #[doc = #title]
         #[doc = #sql]
@@ -68,7 +69,8 @@ fn title(model: &Model, event: &Event) -> String {
     format!("Event `{}`: `{} => {}`.", event.name(), sources.join(" | "), model.state(event.target).name())
 }
 
-fn field(name: &Ident, ty: &Type, visibility: &TokenStream) -> TokenStream {
+fn field(model: &Model, name: &Ident, ty: &Type) -> TokenStream {
+    let visibility = one_deeper(&model.visibility, name.span());
     let documentation = format!("Written to `{}`.", unraw(name));
     let ty = paths_one_deeper(ty.to_token_stream());
     quote!(#[doc = #documentation] #visibility #name: #ty)
@@ -91,20 +93,23 @@ fn block(language: &str, text: &str) -> String {
     format!("\n```{language}\n{text}```\n")
 }
 
-/// The same visibility, said from inside the module.
-fn one_deeper(visibility: &Visibility) -> TokenStream {
-    match visibility {
-        Visibility::Public(_) => quote!(pub),
-        Visibility::Inherited => quote!(pub(super)),
-        Visibility::Restricted(restricted) => {
-            let path = path_one_deeper(&restricted.path);
-            quote!(pub(in #path))
-        }
-    }
+/// The module's name as if it stood at `span`, where an error about one of its types then points.
+pub(super) fn at(model: &Model, span: Span) -> Ident {
+    let mut module = model.module.clone();
+    module.set_span(span);
+    module
 }
 
-fn path_one_deeper(path: &Path) -> TokenStream {
-    paths_one_deeper(path.to_token_stream())
+/// The same visibility, said from inside the module, at the token that an error about the item underlines.
+fn one_deeper(visibility: &Visibility, span: Span) -> TokenStream {
+    match visibility {
+        Visibility::Public(_) => quote_spanned!(span=> pub),
+        Visibility::Inherited => quote_spanned!(span=> pub(super)),
+        Visibility::Restricted(restricted) => {
+            let path = paths_one_deeper(restricted.path.to_token_stream());
+            quote_spanned!(span=> pub(in #path))
+        }
+    }
 }
 
 /// Paths that start with `self` or `super`, said from inside the module.
@@ -118,7 +123,7 @@ fn paths_one_deeper(tokens: TokenStream) -> TokenStream {
             match token {
                 TokenTree::Group(group) => {
                     let inner = paths_one_deeper(group.stream());
-                    TokenTree::Group(proc_macro2::Group::new(group.delimiter(), inner)).into_token_stream()
+                    TokenTree::Group(Group::new(group.delimiter(), inner)).into_token_stream()
                 }
                 TokenTree::Ident(ident) if starts && ident == "self" => quote_spanned!(ident.span()=> super),
                 TokenTree::Ident(ident) if starts && ident == "super" => quote_spanned!(ident.span()=> super::super),

@@ -38,10 +38,7 @@ fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> To
 }
 
 fn option(value: Option<&TokenStream>) -> TokenStream {
-    match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
-    }
+    value.map_or(quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }
 
 fn statement(statement: &Statement) -> TokenStream {

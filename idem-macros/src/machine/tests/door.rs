@@ -1,0 +1,392 @@
+///The states and events of `Door`.
+/**
+```mermaid
+stateDiagram-v2
+    [*] --> Closed
+    Closed --> Open: unlock
+    Open --> Closed: lock
+```
+*/
+#[allow(dead_code, non_camel_case_types, non_snake_case, clippy::pedantic)]
+pub(crate) mod door {
+    #[allow(unused_imports)]
+    use super::*;
+    ///State `Closed` of `Door`, stored as `Closed`.
+    #[derive(
+        ::core::fmt::Debug,
+        ::core::clone::Clone,
+        ::core::marker::Copy,
+        ::core::cmp::PartialEq,
+        ::core::cmp::Eq,
+    )]
+    pub(crate) struct Closed;
+    ///State `Open` of `Door`, stored as `Open`.
+    #[derive(
+        ::core::fmt::Debug,
+        ::core::clone::Clone,
+        ::core::marker::Copy,
+        ::core::cmp::PartialEq,
+        ::core::cmp::Eq,
+    )]
+    pub(crate) struct Open;
+    ///Event `unlock`: `Closed => Open`.
+    /**
+PostgreSQL:
+
+```sql
+WITH moved AS (
+  UPDATE doors
+     SET status = 'Open', unlocked_by = $1, version = version + 1
+   WHERE door_id = $2 AND status = 'Closed'
+  RETURNING version
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN doors AS seen ON seen.door_id = $2
+  LEFT JOIN moved ON TRUE;
+```
+
+MySQL:
+
+```sql
+UPDATE doors
+   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE door_id = ? AND status = 'Closed';
+```
+
+SQLite:
+
+```sql
+UPDATE doors
+   SET status = 'Open', unlocked_by = ?1, version = version + 1
+ WHERE door_id = ?2 AND status = 'Closed'
+RETURNING version AS applied;
+```
+*/
+    #[derive(::core::fmt::Debug, ::core::clone::Clone)]
+    pub(crate) struct Unlock {
+        ///Written to `unlocked_by`.
+        pub(crate) unlocked_by: String,
+    }
+    ///Event `lock`: `Open => Closed`.
+    /**
+PostgreSQL:
+
+```sql
+WITH moved AS (
+  UPDATE doors
+     SET status = 'Closed', version = version + 1
+   WHERE door_id = $1 AND status = 'Open'
+  RETURNING version
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN doors AS seen ON seen.door_id = $1
+  LEFT JOIN moved ON TRUE;
+```
+
+MySQL:
+
+```sql
+UPDATE doors
+   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)
+ WHERE door_id = ? AND status = 'Open';
+```
+
+SQLite:
+
+```sql
+UPDATE doors
+   SET status = 'Closed', version = version + 1
+ WHERE door_id = ?1 AND status = 'Open'
+RETURNING version AS applied;
+```
+*/
+    #[derive(::core::fmt::Debug, ::core::clone::Clone)]
+    pub(crate) struct Lock;
+}
+const _: () = {
+    use ::idem_runtime as _idem;
+    const __GRAPH: _idem::__private::Graph<2usize> = _idem::__private::Graph::new(
+        &[(0usize, 1usize), (1usize, 0usize)],
+    );
+    const fn __index(state: Door) -> usize {
+        match state {
+            Door::Closed => 0usize,
+            Door::Open => 1usize,
+        }
+    }
+    #[automatically_derived]
+    #[allow(dead_code)]
+    impl Door {
+        /// Names a row by its identifier; nothing is loaded.
+        pub(crate) fn row(door_id: i64) -> _idem::__private::Handle<Self> {
+            _idem::__private::Handle::new(door_id)
+        }
+        /// Whether a transition leads from `from` to `to`.
+        #[must_use]
+        pub(crate) const fn allows(from: Self, to: Self) -> bool {
+            __GRAPH.allows(__index(from), __index(to))
+        }
+    }
+    #[automatically_derived]
+    impl _idem::__private::StateMachine for Door {
+        type Id = i64;
+        const NAME: &'static str = "Door";
+        const TABLE: &'static str = "doors";
+        const STATES: &'static [Self] = &[Self::Closed, Self::Open];
+        const INITIAL: Self = Self::Closed;
+        const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[
+            _idem::__private::Transition {
+                event: "unlock",
+                source: Self::Closed,
+                target: Self::Open,
+            },
+            _idem::__private::Transition {
+                event: "lock",
+                source: Self::Open,
+                target: Self::Closed,
+            },
+        ];
+        const MERMAID: &'static str = "stateDiagram-v2\n    [*] --> Closed\n    Closed --> Open: unlock\n    Open --> Closed: lock\n";
+        const DOT: &'static str = "digraph \"Door\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"\" -> \"Closed\";\n    \"Closed\" -> \"Open\" [label = \"unlock\"];\n    \"Open\" -> \"Closed\" [label = \"lock\"];\n}\n";
+        const SQL: &'static _idem::__private::MachineSql = &_idem::__private::MachineSql {
+            load: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+            },
+            history: ::core::option::Option::None,
+            once: false,
+        };
+        const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[
+            ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
+            ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
+        ];
+        fn name(self) -> &'static str {
+            match self {
+                Self::Closed => "Closed",
+                Self::Open => "Open",
+            }
+        }
+        fn stored(self) -> &'static str {
+            match self {
+                Self::Closed => "Closed",
+                Self::Open => "Open",
+            }
+        }
+    }
+    impl<__DB> _idem::__private::MachineOn<__DB> for Door
+    where
+        __DB: _idem::__private::SqlDialect + _idem::__private::Binds<i64>,
+    {
+        fn bind_id(
+            __id: &Self::Id,
+            __arguments: &mut __DB::Arguments,
+        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+            let __part_0 = __id;
+            <__DB as _idem::__private::Binds<i64>>::bind(__arguments, __part_0)?;
+            ::core::result::Result::Ok(())
+        }
+    }
+    #[automatically_derived]
+    impl _idem::__private::State<Door> for door::Closed {
+        const STATE: Door = Door::Closed;
+    }
+    #[automatically_derived]
+    impl _idem::__private::State<Door> for door::Open {
+        const STATE: Door = Door::Open;
+    }
+    #[automatically_derived]
+    impl _idem::__private::EventOf<Door> for door::Unlock {
+        type Target = door::Open;
+        type Fire = _idem::__private::Fire<Door, Self>;
+        const NAME: &'static str = "unlock";
+        const SOURCES: &'static [Door] = &[Door::Closed];
+        const REPEATS: bool = true;
+        const SQL: &'static _idem::__private::EventSql = &_idem::__private::EventSql {
+            fire: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
+                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed'",
+                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed'\nRETURNING version AS applied",
+                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
+                },
+            },
+            fire_at: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed' AND version = $3\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
+                    binds: &[
+                        _idem::__private::Bind::Fields,
+                        _idem::__private::Bind::Id,
+                        _idem::__private::Bind::Version,
+                    ],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed' AND version = ?",
+                    binds: &[
+                        _idem::__private::Bind::Fields,
+                        _idem::__private::Bind::Id,
+                        _idem::__private::Bind::Version,
+                    ],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed' AND version = ?3\nRETURNING version AS applied",
+                    binds: &[
+                        _idem::__private::Bind::Fields,
+                        _idem::__private::Bind::Id,
+                        _idem::__private::Bind::Version,
+                    ],
+                },
+            },
+            enter: _idem::__private::PerDialect {
+                postgres: ::core::option::Option::None,
+                mysql: ::core::option::Option::None,
+                sqlite: ::core::option::Option::None,
+            },
+            enter_at: _idem::__private::PerDialect {
+                postgres: ::core::option::Option::None,
+                mysql: ::core::option::Option::None,
+                sqlite: ::core::option::Option::None,
+            },
+            explain: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+            },
+        };
+        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
+            ::core::option::Option::None
+        }
+    }
+    #[automatically_derived]
+    impl _idem::__private::Event<door::Closed, Door> for door::Unlock {}
+    impl<__DB> _idem::__private::Fields<__DB> for door::Unlock
+    where
+        __DB: _idem::__private::SqlDialect + _idem::__private::Binds<String>,
+    {
+        fn bind(
+            &self,
+            __arguments: &mut __DB::Arguments,
+        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+            <__DB as _idem::__private::Binds<
+                String,
+            >>::bind(__arguments, &self.unlocked_by)?;
+            ::core::result::Result::Ok(())
+        }
+    }
+    #[automatically_derived]
+    impl _idem::__private::EventOf<Door> for door::Lock {
+        type Target = door::Closed;
+        type Fire = _idem::__private::Fire<Door, Self>;
+        const NAME: &'static str = "lock";
+        const SOURCES: &'static [Door] = &[Door::Open];
+        const REPEATS: bool = true;
+        const SQL: &'static _idem::__private::EventSql = &_idem::__private::EventSql {
+            fire: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
+                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open'",
+                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open'\nRETURNING version AS applied",
+                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
+                },
+            },
+            fire_at: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open' AND version = $2\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
+                    binds: &[
+                        _idem::__private::Bind::Fields,
+                        _idem::__private::Bind::Id,
+                        _idem::__private::Bind::Version,
+                    ],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open' AND version = ?",
+                    binds: &[
+                        _idem::__private::Bind::Fields,
+                        _idem::__private::Bind::Id,
+                        _idem::__private::Bind::Version,
+                    ],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open' AND version = ?2\nRETURNING version AS applied",
+                    binds: &[
+                        _idem::__private::Bind::Fields,
+                        _idem::__private::Bind::Id,
+                        _idem::__private::Bind::Version,
+                    ],
+                },
+            },
+            enter: _idem::__private::PerDialect {
+                postgres: ::core::option::Option::None,
+                mysql: ::core::option::Option::None,
+                sqlite: ::core::option::Option::None,
+            },
+            enter_at: _idem::__private::PerDialect {
+                postgres: ::core::option::Option::None,
+                mysql: ::core::option::Option::None,
+                sqlite: ::core::option::Option::None,
+            },
+            explain: _idem::__private::PerDialect {
+                postgres: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+                mysql: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+                sqlite: _idem::__private::Statement {
+                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                    binds: &[_idem::__private::Bind::Id],
+                },
+            },
+        };
+        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
+            ::core::option::Option::None
+        }
+    }
+    #[automatically_derived]
+    impl _idem::__private::Event<door::Open, Door> for door::Lock {}
+    impl<__DB> _idem::__private::Fields<__DB> for door::Lock
+    where
+        __DB: _idem::__private::SqlDialect,
+    {
+        fn bind(
+            &self,
+            __arguments: &mut __DB::Arguments,
+        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+            ::core::result::Result::Ok(())
+        }
+    }
+};

@@ -1,0 +1,12 @@
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[transition(pay: Pending => Paid)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    Paid,
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+use idem_runtime::prelude::*;
+
+struct Carrier;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[transition(pay: Pending => Paid, set(carrier: Carrier))]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
+fn main() {}

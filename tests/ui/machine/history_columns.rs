@@ -1,0 +1,13 @@
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(event: i64), history)]
+#[transition(pay: Pending => Paid)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
+fn main() {}

@@ -1,0 +1,39 @@
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(
+    table = "shop.",
+    id(order_id: i64),
+    status = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    version = "ver\0sion"
+)]
+#[transition(pay: Pending => Paid)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "moved", id(order_id: i64))]
+#[transition(pay: Pending => Paid)]
+enum Moved {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", history)]
+#[machine(id(order_id: i64))]
+#[transition(pay: Pending => Paid)]
+enum LongStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[state(initial)]
+#[transition(pay: Pending => Paid)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[transition(ship: Paid => Shipped)]
+    Paid,
+    #[state(terminal)]
+    Shipped,
+}
+
+fn main() {}

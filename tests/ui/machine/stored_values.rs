@@ -1,0 +1,13 @@
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[transition(pay: Pending => Paid, set(note = "a\\b"))]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal, rename = "pa\\id")]
+    Paid,
+}
+
+fn main() {}

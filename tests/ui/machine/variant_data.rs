@@ -1,0 +1,16 @@
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[transition(pay: Pending => Paid)]
+#[transition(ship: Pending => Shipped)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid(i64),
+    #[state(terminal)]
+    Shipped { carrier: u8 },
+}
+
+fn main() {}
