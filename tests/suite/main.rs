@@ -4,7 +4,9 @@ mod answers;
 mod effects;
 mod machines;
 mod prepared;
+mod races;
 mod rows;
+mod seats;
 mod settle;
 mod shop;
 mod statements;
@@ -18,7 +20,9 @@ fn main() -> ExitCode {
     answers::add(&mut suite);
     effects::add(&mut suite);
     prepared::add(&mut suite);
+    races::add(&mut suite);
     rows::add(&mut suite);
+    seats::add(&mut suite);
     statements::add(&mut suite);
     suite.run()
 }

@@ -15,7 +15,7 @@ pub(crate) use count::{StatementTable, count_statements};
 pub(crate) use cut::{Ended, drop_at_every_await};
 pub(crate) use engines::{Engine, TestDb};
 pub(crate) use kill::{Killable, kill_at_every_step};
-pub(crate) use race::{TASKS, release_together};
+pub(crate) use race::{ROUNDS, TASKS, release_together};
 pub(crate) use scenario::{Called, NoAnswer, Scenario};
 pub(crate) use sql::sql;
 pub(crate) use suite::{Suite, on_engines, on_every_engine, scenarios};
