@@ -217,7 +217,13 @@ impl<'t, DB: SqlDialect> Tx<'t, DB> {
     /// When the database cannot be reached; nothing is kept then either.
     pub async fn rollback(mut self) -> Result<(), Error> {
         match self.place.take() {
-            Some(Place::Outermost(root)) => root.inner.rollback().await.map_err(Error::Database),
+            Some(Place::Outermost(mut root)) => {
+                if matches!(root.health, Health::Doubt) {
+                    // Whatever it finds: afterwards there is a transaction to roll back.
+                    let _ = root.examine().await;
+                }
+                root.inner.rollback().await.map_err(Error::Database)
+            }
             Some(Place::Nested(root)) => {
                 root.undo = Some(self.level);
                 root.settle().await.map_err(Error::statement::<DB>)

@@ -72,7 +72,7 @@ pub trait Driver: Database {
     fn integer(row: &Self::Row, column: &str) -> Result<Option<i64>, sqlx::Error>;
 
     /// Whether the transaction that [`BEGIN`](Self::BEGIN) opened is still there. On MySQL it can be asked once, at the
-    /// end.
+    /// end; on SQLite another one is open if it is not.
     fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool>;
 
     fn classify(error: &sqlx::Error) -> Class;

@@ -26,16 +26,10 @@ impl Driver for Sqlite {
         row.try_get(column)
     }
 
-    /// Only inside of a transaction does BEGIN fail.
+    /// Only inside of a transaction does BEGIN fail. Where it does not, it stays: sqlx still counts the transaction that a
+    /// statement ended, and a rollback of its own that finds none would make it refuse every BEGIN from then on.
     fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool> {
-        Box::pin(async move {
-            let open = connection.execute("BEGIN").await.is_err();
-            if !open {
-                // Nothing was written in it. When this fails the connection is lost anyway.
-                let _ = connection.execute("ROLLBACK").await;
-            }
-            open
-        })
+        Box::pin(async move { connection.execute("BEGIN").await.is_err() })
     }
 
     fn classify(error: &sqlx::Error) -> Class {

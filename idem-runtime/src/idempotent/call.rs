@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::answer::Codec;
 use super::{Begin, Spec};
 use crate::backoff;
-use crate::dialect::SqlDialect;
+use crate::dialect::{Dialect, SqlDialect};
 use crate::engine::{Idem, Inside, Turn};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
@@ -137,7 +137,7 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
     fn found(self, claim: Claim, engine: Option<u64>, turn: Option<Turn>) -> Result<Found<'t, DB>, Error> {
         match self {
             Self::Ours(tx) => Ok(Found::Ours(Claimed { tx, claim, engine, _turn: turn })),
-            Self::Theirs(record) => record.answer(&claim).map(Found::Result),
+            Self::Theirs(record) => record.answer(&claim, engine.is_some()).map(Found::Result),
             Self::Nobodys | Self::Waited => Err(Error::InProgress { retry_after: RETRY_AFTER }),
         }
     }
@@ -145,13 +145,16 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
 
 impl Record {
     /// What it says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's answer.
-    fn answer(self, claim: &Claim) -> Result<String, Error> {
+    fn answer(self, claim: &Claim, committed: bool) -> Result<String, Error> {
         if self.fingerprint != claim.fingerprint {
             return Err(Error::Mismatch);
         }
         match (self.status, self.result) {
             (COMPLETED, Some(result)) => Ok(result),
             (IN_DOUBT, _) => Err(Error::Indeterminate),
+            // A claim is committed together with its result, unless a statement that nobody saw committed it before: its
+            // call has ended without a result, or will not know what is left of its effect.
+            _ if committed => Err(Error::Indeterminate),
             _ => Err(Error::InProgress { retry_after: RETRY_AFTER }),
         }
     }
@@ -225,9 +228,13 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
             return Error::statement::<DB>(error);
         };
         // In a transaction that is still there, the mark is rolled back with everything else.
-        match claim.doubt::<DB>(connection).await {
-            Ok(()) => Error::Indeterminate,
-            Err(_) => Error::statement::<DB>(error),
+        if claim.doubt::<DB>(connection).await.is_err() {
+            return Error::statement::<DB>(error);
         }
+        if DB::DIALECT == Dialect::Sqlite {
+            // Asking has opened another transaction, which holds the mark.
+            let _ = self.tx.end().await;
+        }
+        Error::Indeterminate
     }
 }
