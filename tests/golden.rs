@@ -55,16 +55,13 @@ fn check_sql(dialect: Dialect, golden: &ExpectFile) {
 
 /// The transition table, the history's table, and every statement of a machine.
 fn machine<M: StateMachine>(dialect: Dialect) -> String {
-    let mut text = title(M::NAME);
-    for edge in M::TRANSITIONS {
-        text += &format!("-- {}: {} => {}\n", edge.event, edge.source.name(), edge.target.name());
-    }
-    text += "\n";
-    if let Some(history) = schema::history::<M>(dialect) {
-        text += &statement(&format!("{}: history", M::NAME), history);
-    }
-    text += &statement(&format!("{}: load", M::NAME), M::SQL.load.of(dialect).sql);
-    M::EVENTS.iter().fold(text, |text, (name, sql)| text + &event(&format!("{}: {name}", M::NAME), sql, dialect))
+    let edges = M::TRANSITIONS.iter();
+    let edges = edges.map(|edge| format!("-- {}: {} => {}\n", edge.event, edge.source.name(), edge.target.name()));
+    let history = schema::history::<M>(dialect).map(|ddl| statement(&format!("{}: history", M::NAME), ddl));
+    let load = statement(&format!("{}: load", M::NAME), M::SQL.load.of(dialect).sql);
+    let events = M::EVENTS.iter().map(|(name, sql)| event(&format!("{}: {name}", M::NAME), sql, dialect));
+    let statements = history.into_iter().chain([load]).chain(events);
+    format!("{}{}\n{}", title(M::NAME), edges.collect::<String>(), statements.collect::<String>())
 }
 
 /// The statements of an event, in the order in which a call runs them.

@@ -109,8 +109,8 @@ async fn tell(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
 
 async fn on_sqlite(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let (pool, file) = database::sqlite().await?;
-    let place = format!("{}", file.display());
-    let how_to_run = format!("Run one: sqlite3 {place} < examples/payment/check/trade_charged_twice.sql");
+    let place = file.display().to_string();
+    let how_to_run = format!("In examples/payment: sqlite3 {place} < check/wrong_end.sql");
     run(pool, &place, &how_to_run, arguments).await
 }
 

@@ -14,13 +14,13 @@ use crate::broken::{self, Break, Broken};
 use crate::callbacks::{Notification, OrderLine, ShopAction};
 use crate::machines::OrderStatus;
 use crate::machines::order_status::{Cancel, Finish, Ship};
-use crate::service::{self, NotifyError, Reason, Verdict};
+use crate::service::{self, NotifyError, Verdict};
 
 /// How many lines of the file a delivery can be overtaken by.
 const REACH: usize = 40;
 
 /// How often the channel tries before it gives up.
-const TRIES: u32 = 40;
+const TRIES: u32 = 20;
 
 /// What became of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,6 +51,11 @@ impl Tally {
     /// How many deliveries were answered so.
     pub(crate) fn sum(&self, chosen: impl Fn(Answer) -> bool) -> usize {
         self.answers.iter().filter(|(answer, _)| chosen(**answer)).map(|(_, count)| count).sum()
+    }
+
+    /// How many trades were set aside.
+    pub(crate) fn set_aside(&self) -> usize {
+        self.sum(|answer| matches!(answer, Answer::Settled { verdict: Verdict::SetAside(_), replay: false }))
     }
 
     /// How many got a stored verdict.
@@ -250,11 +255,6 @@ impl Answer {
             Err(NotifyError::Idem(Error::Mismatch)) => Self::Settled { verdict: Verdict::Mismatch, replay: false },
             Err(_) => Self::Busy,
         }
-    }
-
-    /// Whether the money was set aside now, for this reason if one is asked for.
-    pub(crate) fn sets_aside(self, asked: Reason) -> bool {
-        matches!(self, Self::Settled { verdict: Verdict::SetAside(reason), replay: false } if reason == asked)
     }
 }
 

@@ -1,9 +1,12 @@
 //! What the run prints, within 100 columns.
 
+use std::io::Write;
+
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use idem_runtime::machine::Transition;
 use idem_runtime::prelude::*;
+use idem_runtime::schema;
 
 use crate::check::{Books, Count, Finding, Life, count};
 use crate::machines::{OrderStatus, PaymentStatus};
@@ -13,24 +16,41 @@ use crate::service::{Reason, Verdict};
 
 const WIDTH: u16 = 100;
 
-/// The two machines and their SQL.
+/// `println!` that a closed pipe does not stop: a run that began goes on to its end, and drops its database.
+macro_rules! say {
+    ($($text:tt)*) => {
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    };
+}
+
+/// The two machines and the record, each with its SQL.
 pub(crate) fn machines(dialect: Dialect) {
+    say!("A payment channel pushes its callbacks late, repeated and out of order; each trade counts once.");
+    say!("The code: examples/payment/machines.rs (two enums) and service.rs (one function).\n");
     machine::<PaymentStatus>(dialect, "PAYMENT: what becomes of a trade's money");
     machine::<OrderStatus>(dialect, "ORDER: what becomes of an order");
-    println!("Every statement of all three databases, with idem's own: examples/payment/sql/\n");
+    record(dialect);
+    say!("These and all other statements, for each database: examples/payment/sql/\n");
+}
+
+fn record(dialect: Dialect) {
+    heading("RECORD: what `#[idempotent]` runs around the function, in its transaction");
+    for (name, sql) in schema::statements(dialect) {
+        say!("-- {name}\n{};\n", folded(sql));
+    }
 }
 
 fn machine<M: StateMachine>(dialect: Dialect, title: &str) {
     heading(title);
-    println!("{}", diagram::<M>());
-    println!("{}\n", transitions::<M>());
-    println!("The SQL that `#[derive(StateMachine)]` wrote for {}:\n", dialect.name());
+    say!("{}", diagram::<M>());
+    say!("{}\n", transitions::<M>());
+    say!("The SQL that `#[derive(StateMachine)]` wrote for {}:\n", dialect.name());
     for (event, sql) in M::EVENTS {
-        println!("-- {event}");
+        say!("-- {event}");
         if let Some(enter) = sql.enter.of(dialect) {
-            println!("{};", folded(enter.sql));
+            say!("{};", folded(enter.sql));
         }
-        println!("{};\n", folded(sql.fire.of(dialect).sql));
+        say!("{};\n", folded(sql.fire.of(dialect).sql));
     }
 }
 
@@ -91,10 +111,13 @@ fn fold_at(line: &str) -> Option<usize> {
 /// What is about to happen.
 pub(crate) fn deliveries(lines: usize, orders: usize, weather: Weather, place: &str) {
     heading("CALLBACKS");
-    println!("{lines} lines of examples/payment/callbacks.jsonl, for {orders} orders in {place}.");
-    println!(
+    say!("{lines} lines of examples/payment/callbacks.jsonl, for {orders} orders.");
+    say!("The shop's database is {place}.");
+    say!(
         "{} workers deliver each line {} times, shuffled with seed {}; what is answered \"resend\" comes again.\n",
-        weather.workers, weather.repeat, weather.seed
+        weather.workers,
+        weather.repeat,
+        weather.seed
     );
 }
 
@@ -107,19 +130,19 @@ pub(crate) fn outcomes(tally: &Tally) {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}\n");
-    println!("{} deliveries met another one of the same order that was under way.", tally.overlaps);
+    say!("{table}\n");
+    say!("{} deliveries met another one of the same order that was under way.", tally.overlaps);
     if let Some(error) = &tally.last_error {
-        println!("{} were given up, the last one with: {error}", tally.given_up);
+        say!("{} were given up, the last one with: {error}", tally.given_up);
     }
 }
 
 /// The order with the most deliveries, and how little came of them.
 pub(crate) fn busiest(tally: &Tally, life: &Life) {
     let (order, deliveries) = &tally.busiest;
-    println!("The busiest order, {order}, got {deliveries} of them. What came of it:\n");
-    println!("  history  {}", life.history.join(", "));
-    println!("  ledger   {}\n", life.ledger.join(", "));
+    say!("The busiest order, {order}, got {deliveries} of them. What came of it:\n");
+    say!("  history  {}", life.history.join(", "));
+    say!("  ledger   {}\n", life.ledger.join(", "));
 }
 
 fn rows(tally: &Tally) -> [(&'static str, usize, &'static str); 11] {
@@ -147,15 +170,15 @@ fn rows(tally: &Tally) -> [(&'static str, usize, &'static str); 11] {
 /// Each check with its SQL, then what each has found, then the sums.
 pub(crate) fn findings(findings: &[Finding], books: &Books, how_to_run: &str) {
     heading("CHECKER: plain SQL that must find nothing");
-    println!("{how_to_run}\n");
+    say!("{how_to_run}\n");
     for finding in findings {
-        println!("-- examples/payment/check/{}\n{};\n", finding.check.file, finding.check.sql());
+        say!("-- examples/payment/check/{}\n{};\n", finding.check.file, finding.check.sql());
     }
     for finding in findings {
         let mark = if finding.found.is_empty() { "ok" } else { "FOUND" };
-        println!("{mark:>5} {:>3}  {}", finding.found.len(), finding.check.finds());
+        say!("{mark:>5} {:>3}  {}", finding.found.len(), finding.check.finds());
         if !finding.found.is_empty() {
-            println!("{:>11}{}", "", shortened(&finding.found));
+            say!("{:>11}{}", "", shortened(&finding.found));
         }
     }
     sums(books);
@@ -169,8 +192,8 @@ fn shortened(found: &[String]) -> String {
 fn sums(books: &Books) {
     let [came, charged, aside] = [books.money_in, books.charged, books.set_aside].map(Money);
     let sign = if came == Money(charged.0 + aside.0) { '=' } else { '≠' };
-    println!("\nmoney in {came} {sign} charged {charged} + set aside {aside}");
-    println!("given back {}, goodwill {}\n", Money(books.refunded), Money(books.goodwill));
+    say!("\nmoney in {came} {sign} charged {charged} + set aside {aside}");
+    say!("given back {}, goodwill {}\n", Money(books.refunded), Money(books.goodwill));
 }
 
 /// What the books miss, and what was never acknowledged.
@@ -185,13 +208,12 @@ pub(crate) fn is_right(tally: &Tally, findings: &[Finding]) -> bool {
 
 /// The last line.
 pub(crate) fn last_line(tally: &Tally, findings: &[Finding]) {
-    let aside = [Reason::OtherCause, Reason::Illegal, Reason::Amount, Reason::NotFound];
-    println!(
+    say!(
         "callbacks={} executed={} replayed={} set_aside={} overlaps={} charged_twice={} wrongly_refunded={} lost={}",
         tally.sum(|_| true),
         tally.sum(|answer| answer == Answer::Settled { verdict: Verdict::Executed, replay: false }),
         tally.replayed(),
-        aside.into_iter().map(|reason| tally.sum(|answer| answer.sets_aside(reason))).sum::<usize>(),
+        tally.set_aside(),
         tally.overlaps,
         count(findings, Count::ChargedTwice),
         count(findings, Count::WronglyRefunded),
@@ -200,7 +222,7 @@ pub(crate) fn last_line(tally: &Tally, findings: &[Finding]) {
 }
 
 fn heading(title: &str) {
-    println!("━━ {title} {}\n", "━".repeat(usize::from(WIDTH) - 4 - title.chars().count()));
+    say!("━━ {title} {}\n", "━".repeat(usize::from(WIDTH) - 4 - title.chars().count()));
 }
 
 fn table(header: &[&str]) -> Table {
