@@ -9,6 +9,26 @@ mod suggest;
 use proc_macro::TokenStream;
 
 /// Derives a state machine: a transition table that is checked while compiling, and the SQL that moves a row along it.
+///
+/// ```text
+/// #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+/// #[machine(table = "orders", id(order_id: i64), history, rename_all = "snake_case")]
+/// #[transition(pay:    Pending        => Paid,     set(paid_at = now, trade_no: String))]
+/// #[transition(refund: Paid | Shipped => Refunded)]
+/// pub enum OrderStatus { .. }
+/// ```
+///
+/// - `#[machine(..)]`, above the enum: `table = ".."` (also `schema.table`) and `id(column: Type, ..)`, its primary key;
+///   `status = ".."` and `version = ".."`, the columns that every transition writes, by these names when not given;
+///   `history`, `history = "table"` or `history(name = "table", cause = once)`, the table of what happened, by default
+///   `<table>_history`, where `once` lets a cause move one row only; `rename_all = ".."`, a rule of serde for what the
+///   status column holds, by default the variant's name; `crate = path`, the path to the runtime.
+/// - `#[transition(event: Source | Source => Target, set(..))]`, above the enum, once an event: `set` takes
+///   `column = now`, `column = <literal>` and `column: Type`, a field of the event. Beyond 120 events rustc asks for a
+///   higher `#![recursion_limit]`.
+/// - `#[state(..)]`, above a variant: `initial`, `terminal`, `rename = ".."`.
+///
+/// It makes a module by the name of the enum in snake case, with a type a state and a type an event.
 #[proc_macro_derive(StateMachine, attributes(machine, state, transition))]
 pub fn derive_state_machine(input: TokenStream) -> TokenStream {
     machine::derive(input.into()).into()

@@ -34,3 +34,26 @@ fn fallback() {
     assert!(expansion.contains("unknown target state"));
     assert!(expansion.contains("type Target = door :: Open"));
 }
+
+/// An event repeats when its target can lead back to one of its sources.
+#[test]
+fn repeats() {
+    let model = super::model_of(quote! {
+        #[machine(table = "orders", id(order_id: i64))]
+        #[transition(submit: Draft => Review)]
+        #[transition(reject: Review => Draft)]
+        #[transition(approve: Review => Approved)]
+        #[transition(note: Approved => Approved)]
+        #[transition(file: Approved | Review => Filed)]
+        enum Paper {
+            #[state(initial)]
+            Draft,
+            Review,
+            Approved,
+            #[state(terminal)]
+            Filed,
+        }
+    });
+    let repeats: Vec<_> = model.events.iter().filter(|event| event.repeats).map(super::model::Event::name).collect();
+    assert_eq!(repeats, ["submit", "reject", "note"]);
+}
