@@ -1,8 +1,12 @@
 //! The behaviour suite: each test is written once and runs on every engine.
 
+mod acts;
 mod answers;
+mod claims;
 mod effects;
+mod keys;
 mod machines;
+mod pools;
 mod prepared;
 mod races;
 mod rows;
@@ -11,6 +15,7 @@ mod settle;
 mod shop;
 mod statements;
 mod support;
+mod transactions;
 
 use std::process::ExitCode;
 
@@ -18,11 +23,15 @@ fn main() -> ExitCode {
     let mut suite = support::Suite::default();
     support::self_tests::add(&mut suite);
     answers::add(&mut suite);
+    claims::add(&mut suite);
     effects::add(&mut suite);
+    keys::add(&mut suite);
+    pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);
     rows::add(&mut suite);
     seats::add(&mut suite);
     statements::add(&mut suite);
+    transactions::add(&mut suite);
     suite.run()
 }
