@@ -1,6 +1,7 @@
 //! The behaviour suite: each test is written once and runs on every engine.
 
 mod acts;
+mod adoption;
 mod answers;
 mod claims;
 mod effects;
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut suite = support::Suite::default();
     support::self_tests::add(&mut suite);
+    adoption::add(&mut suite);
     answers::add(&mut suite);
     claims::add(&mut suite);
     effects::add(&mut suite);

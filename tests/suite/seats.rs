@@ -390,7 +390,9 @@ async fn states_that_somebody_set_by_hand<DB: Engine>(db: TestDb<DB>) -> TestRes
     new_order(&db, 1).await?;
     let pay_by = |cause: &'static str| OrderStatus::row(1).fire(pay(cause)).cause(cause);
     answer!(pay_by("T1").run(&idem).await, Ok(Outcome::Applied(_)));
-    answer!(OrderStatus::row(1).fire(Ship { carrier: "sf".to_owned() }).run(&idem).await, Ok(Outcome::Applied(_)));
+    let ship = Ship { carrier: "sf".to_owned() };
+    answer!(OrderStatus::row(1).fire(ship).cause("S1").run(&idem).await, Ok(Outcome::Applied(_)));
+    // The last entry has a cause, but it does not lead to where the row is.
     db.execute("UPDATE orders SET status = 'paid', version = version + 1").await?;
     answer!(pay_by("T2").run(&idem).await, Err(TransitionError::OtherCause { recorded: None, .. }));
     answer!(pay_by("T1").run(&idem).await, Ok(Outcome::Replayed(row)) if row.version() == 3);
