@@ -1,4 +1,4 @@
-//! State machines and idempotent functions over sqlx: a duplicate is a result, not an accident.
+#![doc = include_str!("../README.md")]
 
 // The macros name this crate by the path that its users have.
 extern crate self as idem_runtime;
