@@ -49,7 +49,9 @@ pub(crate) fn delegate(name: &Ident) -> String {
 fn check_async(cx: &Ctxt, function: &Function) {
     let name = &function.sig.ident;
     if function.sig.asyncness.is_some() {
-    } else if function.output().is_some_and(is_pin) {
+        return;
+    }
+    if function.output().is_some_and(is_pin) {
         cx.error(name, delegate(name));
     } else {
         cx.error(function.sig.fn_token, format_args!("`{name}` is not async\nhelp: write `async fn {name}`"));
