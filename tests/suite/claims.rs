@@ -88,9 +88,9 @@ async fn i34_every_path_compares_the_payload<DB: Engine>(db: TestDb<DB>) -> Test
             gate.open();
             winner.await
         });
-        let (waited, won) = waiter.await;
+        let (lost, won) = waiter.await;
         result!(won?, 1, is_replay: false);
-        answer!(waited, Err(PayError::Idem(Error::Mismatch | Error::Retry(_) | Error::InProgress { .. })));
+        answer!(lost, Err(PayError::Idem(Error::Mismatch | Error::Retry(_) | Error::InProgress { .. })));
         answer!(insist(|| write(idem, key, 2)).await, Err(PayError::Idem(Error::Mismatch)));
     }
 

@@ -114,7 +114,7 @@ fn text_of(key: &Key) -> String {
 }
 
 fn key_of(parts: &Parts) -> String {
-    text_of(&parts.iter().fold(Key::new(), |key, part| key.part(part)))
+    text_of(&parts.iter().fold(Key::new(), Key::part))
 }
 
 async fn i20_keys_are_equal_if_their_parts_are() -> TestResult {
