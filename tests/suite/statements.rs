@@ -2,6 +2,9 @@
 
 use idem_runtime::prelude::*;
 
+use crate::machines::lamp::Light;
+use crate::machines::review::{Reject, Submit};
+use crate::machines::{self, Lamp, Review};
 use crate::settle::{PayError, note, settle};
 use crate::shop::order_status::{Finish, Pay, Refund, Ship};
 use crate::shop::{OrderStatus, create_tables, new_order};
@@ -17,6 +20,7 @@ async fn statements_per_operation<DB: Engine>(db: TestDb<DB>) -> TestResult {
     create_tables(&db).await?;
     let mut table = StatementTable::<DB>::new();
     count_transitions(&db, &idem, &mut table).await?;
+    count_other_machines(&db, &idem, &mut table).await?;
     count_functions(&db, &idem, &mut table).await?;
     table.check();
     Ok(())
@@ -68,6 +72,34 @@ async fn count_transitions<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: 
         tx.commit().await.map_err(TransitionError::from)
     };
     count!(db, idem, table, "begin, two transitions, commit", in_transaction, Ok(()));
+    Ok(())
+}
+
+/// Without a history, without a row, and on a cycle, where the entry can meet another one.
+async fn count_other_machines<DB: Engine>(
+    db: &TestDb<DB>,
+    idem: &Idem<DB>,
+    table: &mut StatementTable<DB>,
+) -> TestResult {
+    machines::create_tables(db).await?;
+    db.execute("INSERT INTO lamps (lamp_id) VALUES (1)").await?;
+    db.execute("INSERT INTO reviews (review_id) VALUES (1)").await?;
+
+    let missing = OrderStatus::row(9).fire(Finish).run(idem);
+    count!(db, idem, table, "transition, not found", missing, Err(TransitionError::NotFound { .. }));
+    let lit = Lamp::row(1).fire(Light).run(idem);
+    count!(db, idem, table, "transition without a history, applied", lit, Ok(Outcome::Applied(_)));
+    let lit = Lamp::row(1).fire(Light).run(idem);
+    count!(db, idem, table, "transition without a history, already", lit, Ok(Outcome::Already(_)));
+    let submitted = Review::row(1).fire(Submit).cause("S").run(idem);
+    count!(db, idem, table, "transition on a cycle, applied", submitted, Ok(Outcome::Applied(_)));
+    let in_transaction = async {
+        let mut tx = idem.begin().await?;
+        let _ = Review::row(1).fire(Reject).cause("R").run(&mut *tx).await?;
+        let _ = Review::row(1).fire(Submit).cause("S").run(&mut *tx).await?;
+        tx.commit().await.map_err(TransitionError::from)
+    };
+    count!(db, idem, table, "begin, cycle applied, replayed, commit", in_transaction, Ok(()));
     Ok(())
 }
 
