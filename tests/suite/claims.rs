@@ -190,18 +190,21 @@ async fn i64_sixteen_writers_are_never_busy<DB: Engine>(db: TestDb<DB>) -> TestR
     Ok(())
 }
 
-/// Reads and then writes what was read, plus one.
+/// Reads, then claims, then writes what was read, plus one.
 async fn count_up<DB: Engine>(idem: &Idem<DB>, key: &str) -> Answer {
-    act(idem, key, 1, |tx| {
+    let mut tx = idem.begin().await?;
+    let rows = sql::<DB>("SELECT value FROM counter WHERE id = 1").rows(&mut *tx).await?;
+    let value: i64 = rows.concat().concat().parse().unwrap_or_default();
+    let counted = act(&mut *tx, key, 1, |tx| {
         Box::pin(async move {
-            let rows = sql::<DB>("SELECT value FROM counter WHERE id = 1").rows(&mut *tx).await?;
-            let value: i64 = rows.concat().concat().parse().unwrap_or_default();
             let update = sql::<DB>("UPDATE counter SET value = ? WHERE id = 1").bind(value + 1);
             update.execute(tx).await?;
             Ok(value)
         })
-    })
-    .await
+    });
+    let counted = counted.await?;
+    tx.commit().await?;
+    Ok(counted)
 }
 
 /// Says how many are inside at once.
