@@ -3,7 +3,7 @@
 use idem_runtime::machine::Statement;
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
-use sqlx::{AssertSqlSafe, Column as _, Executor, SqlSafeStr as _, Statement as _};
+use sqlx::{AssertSqlSafe, Column, Executor, SqlSafeStr as _, Statement as _};
 
 use crate::machines::{Coupon, Lamp, Parcel, Review, Word};
 use crate::shop::OrderStatus;
@@ -66,7 +66,7 @@ async fn prepare_machine<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> Te
 async fn prepare<DB: Engine>(tx: &mut Tx<'_, DB>, statement: &Statement, columns: &[&[&str]]) -> TestResult {
     let prepared = (&mut *tx).prepare(AssertSqlSafe(statement.sql).into_sql_str()).await;
     let prepared = prepared.map_err(|error| format!("{error}\n{}", statement.sql))?;
-    let found: Vec<_> = prepared.columns().iter().map(|column| column.name()).collect();
+    let found: Vec<_> = prepared.columns().iter().map(Column::name).collect();
     ensure!(found == columns.concat(), "{found:?}\n{}", statement.sql);
     Ok(())
 }
