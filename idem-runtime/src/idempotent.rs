@@ -3,7 +3,7 @@
 mod answer;
 mod call;
 
-pub use answer::{Codec, ErrOf, IsResult, OkOf, Once, codec, never};
+pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never};
 pub use call::{Claimed, Opened, open};
 
 use crate::dialect::SqlDialect;

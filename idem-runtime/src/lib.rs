@@ -39,7 +39,8 @@ pub mod __private {
     pub use crate::dialect::{Binds, BoxDynError, PerDialect, SqlDialect};
     pub use crate::fingerprint::Fingerprint;
     pub use crate::idempotent::{
-        Claimed, Codec, ErrOf, IsResult, OkOf, Opened, Spec, codec, key_part, never, open, payload_part,
+        Answer, CarriesError, Claimed, Codec, ErrOf, IsResult, OkOf, Opened, Spec, codec, key_part, never, open,
+        payload_part,
     };
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{

@@ -78,7 +78,7 @@ fn codec(output: &Type) -> TokenStream {
     let (ok, err) = spans_of_result(output);
     let ok = quote_spanned!(ok=> __idem::OkOf<#output>);
     let err = quote_spanned!(err=> __idem::ErrOf<#output>);
-    quote_spanned!(output.span()=> __idem::codec::<#ok, #err>())
+    quote_spanned!(output.span()=> __idem::codec::<#output, #ok, #err>())
 }
 
 /// Where `T` and `E` of a `Result<T, E>` are written; an alias hides one of them or both.
@@ -106,11 +106,8 @@ fn claim(model: &Model<'_>) -> TokenStream {
     let begin = name_for_callers(&model.transaction.parameter.pat);
     quote_spanned! {Span::mixed_site()=>
         let mut __claimed = match __idem::open(#begin, &__SPEC, __key, __payload, &__codec).await {
-            ::core::result::Result::Ok(__idem::Opened::Run(__claimed)) => __claimed,
-            ::core::result::Result::Ok(__idem::Opened::Replay(__answer)) => {
-                return ::core::result::Result::Ok(__answer);
-            }
-            ::core::result::Result::Err(__error) => return ::core::result::Result::Err(__error),
+            __idem::Opened::Run(__claimed) => __claimed,
+            __idem::Opened::Done(__result) => return __result,
         };
     }
 }

@@ -48,6 +48,7 @@ fn a_free_function() {
                 use ::idem_runtime::__private as __idem;
                 const __SPEC: __idem::Spec = __idem::Spec { scope: "order.pay" };
                 let __codec = __idem::codec::<
+                    Answer<Receipt>,
                     __idem::OkOf<Answer<Receipt>>,
                     __idem::ErrOf<Answer<Receipt>>,
                 >();
@@ -58,13 +59,8 @@ fn a_free_function() {
                 let __payload = __idem::payload_part(__payload, &(amount + 1));
                 let mut __claimed = match __idem::open(tx, &__SPEC, __key, __payload, &__codec).await
                 {
-                    ::core::result::Result::Ok(__idem::Opened::Run(__claimed)) => __claimed,
-                    ::core::result::Result::Ok(__idem::Opened::Replay(__answer)) => {
-                        return ::core::result::Result::Ok(__answer);
-                    }
-                    ::core::result::Result::Err(__error) => {
-                        return ::core::result::Result::Err(__error);
-                    }
+                    __idem::Opened::Run(__claimed) => __claimed,
+                    __idem::Opened::Done(__result) => return __result,
                 };
                 let __inside = __claimed.inside();
                 let __out = {
@@ -125,6 +121,7 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
                     scope: "shop.close",
                 };
                 let __codec = __idem::codec::<
+                    Result<(), Error>,
                     __idem::OkOf<Result<(), Error>>,
                     __idem::ErrOf<Result<(), Error>>,
                 >();
@@ -134,13 +131,8 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
                 let mut __claimed = match __idem::open(_tx, &__SPEC, __key, __payload, &__codec)
                     .await
                 {
-                    ::core::result::Result::Ok(__idem::Opened::Run(__claimed)) => __claimed,
-                    ::core::result::Result::Ok(__idem::Opened::Replay(__answer)) => {
-                        return ::core::result::Result::Ok(__answer);
-                    }
-                    ::core::result::Result::Err(__error) => {
-                        return ::core::result::Result::Err(__error);
-                    }
+                    __idem::Opened::Run(__claimed) => __claimed,
+                    __idem::Opened::Done(__result) => return __result,
                 };
                 let __inside = __claimed.inside();
                 let __out = {

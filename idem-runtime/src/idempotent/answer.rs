@@ -49,16 +49,33 @@ impl<T> Deref for Once<T> {
     label = "expected `Result<T, E>`",
     note = "a call can be in progress, mismatched or lost, and has to say so"
 )]
-pub trait IsResult {
+pub trait IsResult: Sized {
     /// What is stored and replayed.
     type Ok;
     /// What is not.
     type Err;
+
+    /// Itself, from a plain result.
+    fn from_result(result: Result<Self::Ok, Self::Err>) -> Self;
+    /// Itself, seen as a plain result.
+    ///
+    /// # Errors
+    ///
+    /// Its own.
+    fn as_result(&self) -> Result<&Self::Ok, &Self::Err>;
 }
 
 impl<T, E> IsResult for Result<T, E> {
     type Ok = T;
     type Err = E;
+
+    fn from_result(result: Self) -> Self {
+        result
+    }
+
+    fn as_result(&self) -> Result<&T, &E> {
+        self.as_ref()
+    }
 }
 
 /// The `Ok` type of a result.
@@ -119,18 +136,25 @@ impl<E: From<Error>> CarriesError for E {
     }
 }
 
-/// What a call needs of its types, as plain functions: every bound is asked in one place.
+/// What a call needs of its result, as plain functions: every bound is asked in one place.
 #[derive(Debug)]
-pub struct Codec<T, E> {
-    pub(super) store: fn(&T) -> serde_json::Result<String>,
-    pub(super) restore: fn(&str) -> serde_json::Result<T>,
-    pub(super) carry: fn(Error) -> E,
+pub struct Codec<R> {
+    /// What is stored of a result; nothing of an error.
+    pub(super) store: fn(&R) -> Option<serde_json::Result<String>>,
+    /// The answer of a call that does not run its body.
+    pub(super) answer: fn(Result<String, Error>) -> R,
 }
 
-/// The codec of a function's result.
+/// The codec of a function's result. `T` and `E` are named apart, so that each is an error where it is written.
 #[must_use]
-pub fn codec<T: Answer, E: CarriesError>() -> Codec<T, E> {
-    Codec { store: T::store, restore: T::restore, carry: E::carry }
+pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Codec<R> {
+    Codec {
+        store: |result| result.as_result().ok().map(T::store),
+        answer: |found| {
+            let restored = found.and_then(|text| T::restore(&text).map_err(Error::Undecodable));
+            R::from_result(restored.map_err(E::carry))
+        },
+    }
 }
 
 /// Names a type in an expression that is never run.

@@ -23,11 +23,11 @@ const IN_DOUBT: i64 = 4;
 
 /// How an idempotent call goes on.
 #[derive(Debug)]
-pub enum Opened<'t, DB: SqlDialect, T> {
+pub enum Opened<'t, DB: SqlDialect, R> {
     /// The body runs: this call has claimed the key.
     Run(Claimed<'t, DB>),
-    /// An earlier call's result.
-    Replay(T),
+    /// An earlier call's result, or why there is none.
+    Done(R),
 }
 
 /// A claim, and the transaction that holds it.
@@ -41,29 +41,22 @@ pub struct Claimed<'t, DB: SqlDialect> {
 }
 
 /// Claims the key or finds what an earlier call left.
-///
-/// # Errors
-///
-/// Everything in [`Error`] that can be known before the body runs.
-pub async fn open<'t, DB, B, T, E>(
+pub async fn open<'t, DB, B, R>(
     begin: B,
     spec: &'static Spec,
     key: Key,
     payload: Fingerprint,
-    codec: &Codec<T, E>,
-) -> Result<Opened<'t, DB, T>, E>
+    codec: &Codec<R>,
+) -> Opened<'t, DB, R>
 where
     DB: SqlDialect,
     B: Begin<DB> + 't,
 {
     let Seat(seat) = begin.seat();
     match claim(seat, spec, key, payload).await {
-        Ok(Found::Ours(claimed)) => Ok(Opened::Run(claimed)),
-        Ok(Found::Result(text)) => {
-            let restored = (codec.restore)(&text).map_err(Error::Undecodable);
-            restored.map(Opened::Replay).map_err(codec.carry)
-        }
-        Err(error) => Err((codec.carry)(error)),
+        Ok(Found::Ours(claimed)) => Opened::Run(claimed),
+        Ok(Found::Result(text)) => Opened::Done((codec.answer)(Ok(text))),
+        Err(error) => Opened::Done((codec.answer)(Err(error))),
     }
 }
 
@@ -181,24 +174,22 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     }
 
     /// Stores and commits a result; an error releases the claim.
-    ///
-    /// # Errors
-    ///
-    /// The body's own, and what keeps a result from being committed.
-    pub async fn finish<T, E>(mut self, out: Result<T, E>, codec: &Codec<T, E>) -> Result<T, E> {
-        let error = match out {
-            Ok(value) => return self.keep(&value, codec).await.map(|()| value).map_err(codec.carry),
-            Err(_) if self.tx.was_given_up() => (codec.carry)(Error::given_up()),
-            Err(error) => error,
+    pub async fn finish<R>(mut self, out: R, codec: &Codec<R>) -> R {
+        let Some(stored) = (codec.store)(&out) else {
+            let was_given_up = self.tx.was_given_up();
+            // The error is the answer; a rollback that fails leaves nothing either.
+            let _ = self.tx.rollback().await;
+            return if was_given_up { (codec.answer)(Err(Error::given_up())) } else { out };
         };
-        // The error is the answer; a rollback that fails leaves nothing either.
-        let _ = self.tx.rollback().await;
-        Err(error)
+        match self.keep(stored).await {
+            Ok(()) => out,
+            Err(error) => (codec.answer)(Err(error)),
+        }
     }
 
-    async fn keep<T, E>(self, value: &T, codec: &Codec<T, E>) -> Result<(), Error> {
+    async fn keep(self, stored: serde_json::Result<String>) -> Result<(), Error> {
         reached(Step::BodyReturned);
-        match (codec.store)(value) {
+        match stored {
             Ok(text) => self.complete(&text).await,
             Err(source) => {
                 let _ = self.tx.rollback().await;
