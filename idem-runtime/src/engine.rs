@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::Pool;
-use sqlx::pool::PoolConnection;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::dialect::{Dialect, SqlDialect};
 use crate::error::Error;
 use crate::schema;
-use crate::tx::{Answer, Root, Tx};
+use crate::tx::{Lent, Root, Tx};
 
 pub(crate) use in_flight::{InFlight, Turn};
 pub(crate) use inside::Inside;
@@ -72,9 +71,8 @@ impl<DB: SqlDialect> Idem<DB> {
     ///
     /// [`Error::Database`], for example without the right to create tables.
     pub async fn migrate(&self) -> Result<(), Error> {
-        let mut connection = self.engine.pool.acquire().await.map_err(Error::Database)?;
         let ddl = sqlx::raw_sql(schema::migration(DB::DIALECT));
-        Answer::<DB>::of(&mut connection, ddl).await.map_err(Error::statement::<DB>)?;
+        self.acquire().await?.ask(ddl).await.map_err(Error::statement::<DB>)?;
         Ok(())
     }
 
@@ -115,11 +113,11 @@ impl<DB: SqlDialect> Idem<DB> {
     }
 
     /// A connection for statements that are no transaction.
-    pub(crate) async fn acquire(&self) -> Result<PoolConnection<DB>, Error> {
+    pub(crate) async fn acquire(&self) -> Result<Lent<DB>, Error> {
         if self.engine.pool.options().get_max_connections() == 1 && Inside::is_inside(self.engine.id) {
             return Err(Error::SecondConnection);
         }
-        self.engine.pool.acquire().await.map_err(Error::Database)
+        self.engine.pool.acquire().await.map(Lent::new).map_err(Error::Database)
     }
 
     /// A body that holds the only connection, or is the only writer, would wait for itself.

@@ -2,7 +2,7 @@
 
 use crate::dialect::{Class, Dialect, Leaves, PerDialect, SqlDialect};
 use crate::error::Error;
-use crate::tx::{Answer, Root};
+use crate::tx::{Lent, Root};
 
 /// How long a claim waits for a rival that is still running. The texts for MySQL repeat it, since they are static.
 pub(crate) const WAIT_MS: i64 = 2_000;
@@ -165,9 +165,9 @@ impl Claim {
     }
 
     /// Marks a record that a statement of the body committed before its time.
-    pub(crate) async fn doubt<DB: SqlDialect>(&self, connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
+    pub(crate) async fn doubt<DB: SqlDialect>(&self, lent: &mut Lent<DB>) -> Result<(), sqlx::Error> {
         let query = (SQL.of(DB::DIALECT).doubt, Some(texts::<DB>(&[self.scope, &self.key, &self.owner])?));
-        Answer::of(connection, query).await.map(|_: Answer<DB>| ())
+        lent.ask(query).await.map(drop)
     }
 
     fn claim_query<DB: SqlDialect>(&self) -> Result<(&'static str, Option<DB::Arguments>), sqlx::Error> {

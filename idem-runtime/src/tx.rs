@@ -1,6 +1,7 @@
 //! A transaction that sees every error: it never says that it committed what the database threw away.
 
 mod executor;
+mod lent;
 mod refused;
 mod screen;
 
@@ -9,9 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::future::BoxFuture;
-use futures_util::TryStreamExt as _;
-use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::dialect::{Leaves, SqlDialect};
@@ -19,6 +18,7 @@ use crate::error::Error;
 use crate::steps::{Step, reached};
 
 pub(crate) use executor::Answer;
+pub(crate) use lent::Lent;
 pub(crate) use refused::Refused;
 
 /// One transaction, or, inside another idempotent body, one savepoint of it.
@@ -40,7 +40,9 @@ enum Place<'t, DB: SqlDialect> {
 
 /// What the outermost transaction knows; nested ones borrow it.
 pub(crate) struct Root<DB: SqlDialect> {
-    inner: Transaction<'static, DB>,
+    lent: Lent<DB>,
+    /// Whether a transaction may be open on the connection.
+    open: bool,
     health: Health,
     /// A nested transaction ended without a commit: the next statement first rolls back to its savepoint.
     undo: Option<usize>,
@@ -65,14 +67,34 @@ enum Health {
 
 impl<DB: SqlDialect> Root<DB> {
     /// Opens a transaction that no dropped future leaves behind in the pool.
-    pub(crate) async fn begin(
-        connection: PoolConnection<DB>,
-        turn: Option<OwnedMutexGuard<()>>,
-    ) -> Result<Box<Self>, sqlx::Error> {
-        let begin = Transaction::begin(connection, Some(DB::BEGIN.into_sql_str()));
-        let inner = FinishOnDrop(Some(begin)).await?;
+    pub(crate) async fn begin(lent: Lent<DB>, turn: Option<OwnedMutexGuard<()>>) -> Result<Box<Self>, sqlx::Error> {
+        let health = Health::Open;
+        let mut root =
+            Box::new(Self { lent, open: true, health, undo: None, half_done: false, unseen: false, _turn: turn });
+        let begin = Box::pin(async move {
+            root.lent.ask(sqlx::raw_sql(DB::BEGIN)).await?;
+            Ok::<_, sqlx::Error>(root)
+        });
+        let root = FinishOnDrop(Some(begin)).await?;
         reached(Step::Begun);
-        Ok(Box::new(Self { inner, health: Health::Open, undo: None, half_done: false, unseen: false, _turn: turn }))
+        Ok(root)
+    }
+
+    /// COMMIT. When it fails, the transaction is rolled back with the connection's return.
+    async fn commit(&mut self) -> Result<(), sqlx::Error> {
+        self.lent.ask("COMMIT").await?;
+        self.open = false;
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> Result<(), sqlx::Error> {
+        if matches!(self.health, Health::Doubt) {
+            // Whatever it finds: afterwards there is a transaction to roll back.
+            let _ = self.examine().await;
+        }
+        self.lent.ask("ROLLBACK").await?;
+        self.open = false;
+        Ok(())
     }
 
     /// What has to happen before the next statement: the rollback that a dropped future left to us, and refusing.
@@ -81,7 +103,10 @@ impl<DB: SqlDialect> Root<DB> {
             return Err(why.clone().into());
         }
         if self.half_done {
-            return Err(Refused::new("a transition in it was interrupted").into());
+            return Err(Refused::cut("a transition in it was cut off").into());
+        }
+        if self.lent.is_out_of_step() {
+            return Err(Refused::cut("a statement in it was cut off").into());
         }
         if let Some(level) = self.undo {
             self.simple(AssertSqlSafe(format!("ROLLBACK TO SAVEPOINT idem_{level}")).into_sql_str()).await?;
@@ -95,7 +120,7 @@ impl<DB: SqlDialect> Root<DB> {
 
     /// Asks the server whether the transaction outlived an error.
     async fn examine(&mut self) -> Result<(), sqlx::Error> {
-        if DB::still_open(&mut self.inner).await {
+        if DB::still_open(&mut self.lent).await {
             self.health = Health::Open;
             return Ok(());
         }
@@ -106,9 +131,9 @@ impl<DB: SqlDialect> Root<DB> {
 
     /// Runs a statement without parameters and without an answer.
     async fn simple(&mut self, sql: SqlStr) -> Result<(), sqlx::Error> {
-        let done = DB::fetch_many(&mut *self.inner, sql).try_for_each(|_| async { Ok(()) }).await;
+        let done = self.lent.ask(sql).await;
         self.health.note::<DB, _>(&done);
-        done
+        done.map(drop)
     }
 
     /// Fails unless the transaction that was begun is still there, whole and alive.
@@ -117,7 +142,7 @@ impl<DB: SqlDialect> Root<DB> {
         if let Health::Failed(why) = &self.health {
             return Err(why.clone().into());
         }
-        if self.unseen && !DB::still_open(&mut self.inner).await {
+        if self.unseen && !DB::still_open(&mut self.lent).await {
             return Err(Refused::new("a statement in it committed it or rolled it back").into());
         }
         self.unseen = false;
@@ -205,7 +230,7 @@ impl<'t, DB: SqlDialect> Tx<'t, DB> {
     /// Keeps what was sealed.
     pub(crate) async fn end(mut self) -> Result<(), Error> {
         match self.place.take() {
-            Some(Place::Outermost(root)) => root.inner.commit().await.map_err(Error::commit::<DB>),
+            Some(Place::Outermost(mut root)) => root.commit().await.map_err(Error::commit::<DB>),
             _ => Ok(()),
         }
     }
@@ -217,13 +242,7 @@ impl<'t, DB: SqlDialect> Tx<'t, DB> {
     /// When the database cannot be reached; nothing is kept then either.
     pub async fn rollback(mut self) -> Result<(), Error> {
         match self.place.take() {
-            Some(Place::Outermost(mut root)) => {
-                if matches!(root.health, Health::Doubt) {
-                    // Whatever it finds: afterwards there is a transaction to roll back.
-                    let _ = root.examine().await;
-                }
-                root.inner.rollback().await.map_err(Error::Database)
-            }
+            Some(Place::Outermost(mut root)) => root.rollback().await.map_err(Error::Database),
             Some(Place::Nested(root)) => {
                 root.undo = Some(self.level);
                 root.settle().await.map_err(Error::statement::<DB>)
@@ -243,18 +262,38 @@ impl<'t, DB: SqlDialect> Tx<'t, DB> {
     pub fn connection(&mut self) -> &mut DB::Connection {
         let root = self.root();
         root.unseen = true;
-        &mut root.inner
+        &mut root.lent
     }
 
     /// The connection when the transaction may have been committed before its time, by something that was not seen.
-    pub(crate) fn unseen_end(&mut self) -> Option<&mut DB::Connection> {
+    pub(crate) fn unseen_end(&mut self) -> Option<&mut Lent<DB>> {
         let root = self.root();
-        root.unseen.then_some(&mut *root.inner)
+        root.unseen.then_some(&mut root.lent)
     }
 
     /// Whether the database gave the transaction up for a reason that may pass, such as a deadlock.
     pub(crate) fn was_given_up(&mut self) -> bool {
-        matches!(&self.root().health, Health::Over(why) | Health::Failed(why) if why.retry)
+        let root = self.root();
+        let cut = root.half_done || root.lent.is_out_of_step();
+        cut || matches!(&root.health, Health::Over(why) | Health::Failed(why) if why.retry)
+    }
+}
+
+impl<DB: SqlDialect> Drop for Root<DB> {
+    /// A task of its own rolls back what was not ended, and gives the connection back to the pool only then.
+    fn drop(&mut self) {
+        let Some(connection) = self.lent.take().filter(|_| self.open) else { return };
+        let mut lent = Lent::new(connection);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let in_doubt = matches!(self.health, Health::Doubt);
+            runtime.spawn(async move {
+                // Where an error ended the transaction this opens one, so that there is one to roll back.
+                let _ = !in_doubt || DB::still_open(&mut lent).await;
+                if lent.ask("ROLLBACK").await.is_err() {
+                    lent.distrust();
+                }
+            });
+        }
     }
 }
 

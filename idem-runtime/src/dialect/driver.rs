@@ -42,6 +42,8 @@ pub trait Driver: Database {
     const BEGIN: &'static str;
     /// Whether there is only one writer at a time, so that writers wait in this process and in order.
     const ONE_WRITER: bool;
+    /// Whether a connection is in step with its server after a statement was cut off.
+    const SURVIVES_CUT: bool;
 
     fn fetch_many<'c: 'e, 'q: 'e, 'e, E>(connection: &'c mut Self::Connection, query: E) -> Many<'e, Self>
     where

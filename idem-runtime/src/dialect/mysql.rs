@@ -11,6 +11,7 @@ impl Driver for MySql {
     /// The savepoint tells at the end whether this is still the same transaction: an implicit commit removes it.
     const BEGIN: &'static str = "BEGIN; SAVEPOINT idem_0";
     const ONE_WRITER: bool = false;
+    const SURVIVES_CUT: bool = false;
 
     driver_calls!(MySql);
 

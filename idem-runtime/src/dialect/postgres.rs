@@ -10,6 +10,7 @@ sql_dialect!(Postgres, Dialect::Postgres);
 impl Driver for Postgres {
     const BEGIN: &'static str = "BEGIN";
     const ONE_WRITER: bool = false;
+    const SURVIVES_CUT: bool = true;
 
     driver_calls!(Postgres);
 

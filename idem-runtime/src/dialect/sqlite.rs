@@ -11,6 +11,7 @@ impl Driver for Sqlite {
     /// A deferred transaction that reads and then writes fails at once when another one wrote in between.
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
     const ONE_WRITER: bool = true;
+    const SURVIVES_CUT: bool = true;
 
     driver_calls!(Sqlite);
 
@@ -26,8 +27,7 @@ impl Driver for Sqlite {
         row.try_get(column)
     }
 
-    /// Only inside of a transaction does BEGIN fail. Where it does not, it stays: sqlx still counts the transaction that a
-    /// statement ended, and a rollback of its own that finds none would make it refuse every BEGIN from then on.
+    /// Only inside of a transaction does BEGIN fail.
     fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool> {
         Box::pin(async move { connection.execute("BEGIN").await.is_err() })
     }

@@ -215,11 +215,11 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     /// A statement that nobody saw may have committed the claim and part of the effect: then somebody has to look.
     async fn not_sealed(mut self, error: sqlx::Error) -> Error {
         let claim = &self.claim;
-        let Some(connection) = self.tx.unseen_end() else {
+        let Some(lent) = self.tx.unseen_end() else {
             return Error::statement::<DB>(error);
         };
         // In a transaction that is still there, the mark is rolled back with everything else.
-        if claim.doubt::<DB>(connection).await.is_err() {
+        if claim.doubt(lent).await.is_err() {
             return Error::statement::<DB>(error);
         }
         if DB::DIALECT == Dialect::Sqlite {

@@ -9,7 +9,7 @@ use super::{Event, EventOf, MachineOn, State, StateMachine};
 use crate::dialect::{BoxDynError, SqlDialect};
 use crate::error::{Error, TransitionError};
 use crate::on::{On, Seat, SeatKind};
-use crate::tx::Answer;
+use crate::tx::Lent;
 
 /// The type parameter of a [`Row`] whose state is known as a value only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,10 +113,10 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
     let query = (statement.sql, Some(arguments));
     let answer = match seat {
         SeatKind::Tx(root, _) => root.ask(query).await,
-        SeatKind::Pool(pool) => Answer::of(&mut *pool.acquire().await.map_err(Error::Database)?, query).await,
-        SeatKind::Idem(idem) => Answer::of(&mut *idem.acquire().await?, query).await,
+        SeatKind::Pool(pool) => Lent::new(pool.acquire().await.map_err(Error::Database)?).ask(query).await,
+        SeatKind::Idem(idem) => idem.acquire().await?.ask(query).await,
     };
-    let answer: Answer<DB> = answer.map_err(Error::statement::<DB>)?;
+    let answer = answer.map_err(Error::statement::<DB>)?;
     let row = answer.row.ok_or(TransitionError::NotFound { machine: M::NAME })?;
     read::<M, DB>(id, &row)
 }

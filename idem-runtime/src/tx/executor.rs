@@ -1,7 +1,7 @@
 use futures_core::future::BoxFuture;
-use futures_util::{StreamExt as _, TryFutureExt as _, TryStreamExt as _};
+use futures_util::{StreamExt as _, TryFutureExt as _};
 use sqlx::error::BoxDynError;
-use sqlx::{Database, Either, Execute, Executor, SqlStr, Statement as _};
+use sqlx::{Database, Execute, Executor, SqlStr, Statement as _};
 
 use super::screen::{self, Effect};
 use super::{Health, Refused, Root, Tx};
@@ -50,23 +50,6 @@ pub(crate) struct Answer<DB: Database> {
 }
 
 impl<DB: SqlDialect> Answer<DB> {
-    /// Runs a statement to its end, so that nothing of it is left in the connection.
-    pub(crate) async fn of<'q>(
-        connection: &mut DB::Connection,
-        query: impl Execute<'q, DB> + 'q,
-    ) -> Result<Self, sqlx::Error> {
-        let answer = Self { row: None, done: DB::QueryResult::default() };
-        DB::fetch_many(connection, query)
-            .try_fold(answer, |mut answer, step| async move {
-                match step {
-                    Either::Left(done) => answer.done.extend([done]),
-                    Either::Right(row) => answer.row = Some(row),
-                }
-                Ok(answer)
-            })
-            .await
-    }
-
     pub(crate) fn rows_affected(&self) -> u64 {
         DB::rows_affected(&self.done)
     }
@@ -85,7 +68,7 @@ impl<DB: SqlDialect> Root<DB> {
 
     /// Runs the second statement of an effect, whatever the first one left.
     pub(crate) async fn ask_on<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, sqlx::Error> {
-        let answer = Answer::of(&mut *self.inner, query).await;
+        let answer = self.lent.ask(query).await;
         self.health.note::<DB, _>(&answer);
         answer
     }
@@ -102,10 +85,6 @@ impl<DB: SqlDialect> Root<DB> {
             Effect::Ends => Err(Refused::statement(sql.as_str()).into()),
         }
     }
-
-    fn split(&mut self) -> (&mut DB::Connection, &mut Health) {
-        (&mut self.inner, &mut self.health)
-    }
 }
 
 impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
@@ -120,8 +99,8 @@ impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
         let root = self.root();
         async move {
             root.admit(&query.sql).await?;
-            let (connection, health) = root.split();
-            Ok(DB::fetch_many(connection, query).inspect(|step| health.note::<DB, _>(step)))
+            let Root { lent, health, .. } = root;
+            Ok(lent.fetch_many(query).inspect(|step| health.note::<DB, _>(step)))
         }
         .try_flatten_stream()
         .boxed()
@@ -136,9 +115,8 @@ impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
         let root = self.root();
         Box::pin(async move {
             root.admit(&query.sql).await?;
-            let (connection, health) = root.split();
-            let row = DB::fetch_optional(connection, query).await;
-            health.note::<DB, _>(&row);
+            let row = root.lent.fetch_optional(query).await;
+            root.health.note::<DB, _>(&row);
             row
         })
     }
@@ -154,9 +132,9 @@ impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
         let root = self.root();
         Box::pin(async move {
             root.settle().await?;
-            let (connection, health) = root.split();
-            let prepared = DB::prepare_with(connection, sql, parameters).await;
-            health.note::<DB, _>(&prepared);
+            let prepared =
+                root.lent.watch(async |connection| DB::prepare_with(connection, sql, parameters).await).await;
+            root.health.note::<DB, _>(&prepared);
             prepared
         })
     }
@@ -168,9 +146,8 @@ impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
         let root = self.root();
         Box::pin(async move {
             root.settle().await?;
-            let (connection, health) = root.split();
-            let described = DB::describe(connection, sql).await;
-            health.note::<DB, _>(&described);
+            let described = root.lent.watch(async |connection| DB::describe(connection, sql).await).await;
+            root.health.note::<DB, _>(&described);
             described
         })
     }

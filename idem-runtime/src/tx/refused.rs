@@ -18,6 +18,11 @@ impl Refused {
         Self { message: format!("the transaction is over: {reason}"), retry: false }
     }
 
+    /// A future was dropped before its statement had an answer: what the transaction holds is not known.
+    pub(crate) fn cut(reason: &str) -> Self {
+        Self { retry: true, ..Self::new(reason) }
+    }
+
     /// A statement that never reached the server; the transaction goes on.
     pub(crate) fn statement(sql: &str) -> Self {
         Self { message: format!("refused in this transaction, because it would end it: {sql}"), retry: false }

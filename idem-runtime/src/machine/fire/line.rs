@@ -1,12 +1,10 @@
 //! Where the statements of one transition go.
 
-use sqlx::pool::PoolConnection;
-
 use super::super::{EventOf, StateMachine};
 use crate::dialect::{Dialect, SqlDialect};
 use crate::error::Error;
 use crate::on::SeatKind;
-use crate::tx::{Answer, Root, Tx};
+use crate::tx::{Answer, Lent, Root, Tx};
 
 /// A statement with its arguments.
 pub(super) type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
@@ -38,7 +36,7 @@ pub(super) enum Line<'c, DB: SqlDialect> {
     /// Into a transaction, or a savepoint of the caller's, that holds nothing else.
     Own(Tx<'c, DB>),
     /// Each by itself.
-    Alone(PoolConnection<DB>),
+    Alone(Lent<DB>),
 }
 
 impl<'c, DB: SqlDialect> Line<'c, DB> {
@@ -49,15 +47,15 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
             }
             SeatKind::Tx(root, _) => Ok(Self::Caller(root)),
             SeatKind::Pool(pool) if plan.one_statement => {
-                Ok(Self::Alone(pool.acquire().await.map_err(Error::Database)?))
+                Ok(Self::Alone(Lent::new(pool.acquire().await.map_err(Error::Database)?)))
             }
             SeatKind::Idem(idem) if plan.one_statement => {
                 idem.check_second_writer()?;
                 Ok(Self::Alone(idem.acquire().await?))
             }
             SeatKind::Pool(pool) => {
-                let connection = pool.acquire().await.map_err(Error::Database)?;
-                let root = Root::begin(connection, None).await.map_err(Error::statement::<DB>)?;
+                let lent = Lent::new(pool.acquire().await.map_err(Error::Database)?);
+                let root = Root::begin(lent, None).await.map_err(Error::statement::<DB>)?;
                 Ok(Self::Own(Tx::outermost(root)))
             }
             SeatKind::Idem(idem) => Ok(Self::Own(idem.open().await?)),
@@ -69,7 +67,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         match self {
             Self::Caller(root) => root.ask(query).await,
             Self::Own(tx) => tx.root().ask(query).await,
-            Self::Alone(connection) => Answer::of(&mut **connection, query).await,
+            Self::Alone(connection) => connection.ask(query).await,
         }
     }
 
@@ -78,7 +76,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         match self {
             Self::Caller(root) => root.ask_on(query).await,
             Self::Own(tx) => tx.root().ask_on(query).await,
-            Self::Alone(connection) => Answer::of(&mut **connection, query).await,
+            Self::Alone(connection) => connection.ask(query).await,
         }
     }
 

@@ -1,0 +1,104 @@
+use std::ops::{Deref, DerefMut};
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use sqlx::pool::PoolConnection;
+use sqlx::{Either, Execute};
+
+use super::Answer;
+use crate::dialect::{Many, SqlDialect};
+
+/// A pool's connection that knows whether a statement on it was cut off, its future dropped before an answer came.
+///
+/// sqlx-mysql loses count of the answers when that happens while a statement is prepared: the next one would wait for
+/// ever, or get another's answer. Such a connection does not go back to its pool.
+pub(crate) struct Lent<DB: SqlDialect> {
+    /// `None` only after [`take`](Self::take).
+    connection: Option<PoolConnection<DB>>,
+    cut: bool,
+}
+
+impl<DB: SqlDialect> Lent<DB> {
+    pub(crate) const fn new(connection: PoolConnection<DB>) -> Self {
+        Self { connection: Some(connection), cut: false }
+    }
+
+    /// Whether answers on it may belong to another statement.
+    pub(crate) const fn is_out_of_step(&self) -> bool {
+        self.cut && !DB::SURVIVES_CUT
+    }
+
+    /// Runs a statement to its end, so that nothing of it is left in the connection.
+    pub(crate) async fn ask<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, sqlx::Error> {
+        let answer = Answer::<DB> { row: None, done: DB::QueryResult::default() };
+        self.fetch_many(query)
+            .try_fold(answer, |mut answer, step| async move {
+                match step {
+                    Either::Left(done) => answer.done.extend([done]),
+                    Either::Right(row) => answer.row = Some(row),
+                }
+                Ok(answer)
+            })
+            .await
+    }
+
+    pub(super) fn fetch_many<'e, 'q: 'e>(&'e mut self, query: impl Execute<'q, DB> + 'q) -> Many<'e, DB> {
+        self.cut = true;
+        let Self { connection, cut } = self;
+        let connection = connection.as_mut().expect(NOT_TAKEN);
+        DB::fetch_many(&mut **connection, query).inspect(|_| *cut = false).boxed()
+    }
+
+    pub(super) async fn fetch_optional<'q>(
+        &mut self,
+        query: impl Execute<'q, DB> + 'q,
+    ) -> Result<Option<DB::Row>, sqlx::Error> {
+        self.cut = true;
+        let row = DB::fetch_optional(&mut *self, query).await;
+        self.cut = false;
+        row
+    }
+
+    pub(super) async fn watch<T>(&mut self, work: impl AsyncFnOnce(&mut DB::Connection) -> T) -> T {
+        self.cut = true;
+        let done = work(&mut *self).await;
+        self.cut = false;
+        done
+    }
+
+    /// Keeps the connection from going back to its pool, unless it is the database itself, which cannot be out of step.
+    pub(super) fn distrust(&mut self) {
+        self.cut = true;
+    }
+
+    /// Gives the connection to somebody who looks after it.
+    pub(super) fn take(&mut self) -> Option<PoolConnection<DB>> {
+        let mut connection = self.connection.take()?;
+        if self.is_out_of_step() {
+            connection.close_on_drop();
+            return None;
+        }
+        Some(connection)
+    }
+}
+
+const NOT_TAKEN: &str = "a connection is taken by the last one that holds it";
+
+impl<DB: SqlDialect> Deref for Lent<DB> {
+    type Target = DB::Connection;
+
+    fn deref(&self) -> &DB::Connection {
+        self.connection.as_ref().expect(NOT_TAKEN)
+    }
+}
+
+impl<DB: SqlDialect> DerefMut for Lent<DB> {
+    fn deref_mut(&mut self) -> &mut DB::Connection {
+        self.connection.as_mut().expect(NOT_TAKEN)
+    }
+}
+
+impl<DB: SqlDialect> Drop for Lent<DB> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
