@@ -39,7 +39,8 @@ pub enum Error {
     /// The effect happened, and its stored result does not fit the function's result type any more.
     #[error("the stored result does not fit the result type")]
     Undecodable(#[source] serde_json::Error),
-    /// A value cannot be written as JSON, so that it could not be compared or replayed. The effect was rolled back.
+    /// A value cannot be written as JSON and read back as what it was, so that it could not be compared or replayed:
+    /// a map whose keys are no strings, a float that is no number, `Some(None)`. The effect was rolled back.
     #[error("{what} cannot be written as JSON")]
     Unencodable {
         /// The result or the payload.

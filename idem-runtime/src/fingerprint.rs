@@ -5,6 +5,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::json;
 
 /// Hashes the parts of a payload into one text: `v1:` and 64 hexadecimal digits.
 ///
@@ -26,7 +27,7 @@ impl Fingerprint {
     /// Adds a part; the first one that cannot be serialized makes the whole fingerprint an error.
     #[must_use]
     pub fn part<T: Serialize + ?Sized>(mut self, part: &T) -> Self {
-        match serde_json::to_value(part) {
+        match json::to_value(part) {
             Ok(value) => {
                 let text = canonical(&value);
                 self.hash.update((text.len() as u64).to_be_bytes());
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     fn of(parts: &[Value]) -> String {
-        parts.iter().fold(Fingerprint::new(), |it, part| it.part(part)).finish().unwrap()
+        parts.iter().fold(Fingerprint::new(), Fingerprint::part).finish().unwrap()
     }
 
     /// Stored by running services: these never change. Each was computed by another program.

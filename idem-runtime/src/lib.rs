@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod fingerprint;
 mod idempotent;
+mod json;
 mod key;
 pub mod machine;
 mod on;

@@ -182,9 +182,8 @@ impl Health {
 
     fn learn(&mut self, leaves: Leaves, why: Refused) {
         match (leaves, &self) {
-            (Leaves::Transaction, _) | (_, Self::Over(_)) => {}
             // The first error is the one that explains the others.
-            (Leaves::Savepoint, Self::Failed(_)) => {}
+            (Leaves::Transaction, _) | (_, Self::Over(_)) | (Leaves::Savepoint, Self::Failed(_)) => {}
             (Leaves::Savepoint, _) => *self = Self::Failed(why),
             (Leaves::Doubt, _) => *self = Self::Doubt,
             (Leaves::Nothing, _) => *self = Self::Over(why),
@@ -192,7 +191,7 @@ impl Health {
     }
 }
 
-impl<'t, DB: SqlDialect> Tx<'t, DB> {
+impl<DB: SqlDialect> Tx<'_, DB> {
     pub(crate) fn outermost(root: Box<Root<DB>>) -> Self {
         Self { place: Some(Place::Outermost(root)), level: 0 }
     }

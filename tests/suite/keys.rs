@@ -30,7 +30,7 @@ pub(crate) fn add(suite: &mut Suite) {
             i21_i22_keys_are_compared_as_bytes,
             i26_an_empty_key_is_refused_everywhere,
             results_of_every_shape_replay,
-            an_optional_nothing_replays,
+            what_json_cannot_hold_is_refused,
             an_undecodable_result_never_runs_again,
         ]
     );
@@ -245,12 +245,30 @@ async fn results_of_every_shape_replay<DB: Engine>(db: TestDb<DB>) -> TestResult
     Ok(())
 }
 
-/// JSON has one `null` for both.
-async fn an_optional_nothing_replays<DB: Engine>(db: TestDb<DB>) -> TestResult {
+/// JSON has one `null`: what it would make another value is refused before it is committed, and so is a payload.
+async fn what_json_cannot_hold_is_refused<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(2).await?;
     create_tables(&db).await?;
-    replays(&idem, "some unit", Some(())).await?;
-    replays(&idem, "some none", Some(None::<i64>)).await
+    refused(&idem, "some unit", Some(())).await?;
+    refused(&idem, "some none", Some(None::<i64>)).await?;
+    refused(&idem, "not a number", f64::NAN).await?;
+    left(&db, ["", ""]).await
+}
+
+async fn refused<DB, T>(idem: &Idem<DB>, key: &str, value: T) -> TestResult
+where
+    DB: Engine,
+    T: Serialize + DeserializeOwned + Debug + Clone + Send + Sync + 'static,
+{
+    let made = value.clone();
+    let answer = act(idem, key, 1, |tx| {
+        Box::pin(async move {
+            effect(tx, "e").await?;
+            Ok(made)
+        })
+    });
+    answer!(answer.await, Err(PayError::Idem(Error::Unencodable { what: "the result", .. })));
+    Ok(())
 }
 
 async fn an_undecodable_result_never_runs_again<DB: Engine>(db: TestDb<DB>) -> TestResult {

@@ -79,7 +79,7 @@ mod tests {
     async fn a_dropped_waiter_leaves_its_place_to_the_next() {
         let running = InFlight::default();
         let first = running.turn("s", "k", SOON).await;
-        let long = Duration::from_secs(60);
+        let long = Duration::from_mins(1);
         let mut dropped = Box::pin(running.turn("s", "k", long));
         let mut next = Box::pin(running.turn("s", "k", long));
         assert!(futures_util::poll!(&mut dropped).is_pending());

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
+use crate::json;
 
 /// A result, and whether this call made it or an earlier one.
 ///
@@ -99,7 +100,7 @@ pub trait Answer: Sized {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Answer for T {
     fn store(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
+        json::to_string(self)
     }
 
     fn restore(text: &str) -> serde_json::Result<Self> {
@@ -110,7 +111,7 @@ impl<T: Serialize + DeserializeOwned> Answer for T {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Answer for Once<T> {
     fn store(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&self.value)
+        json::to_string(&self.value)
     }
 
     fn restore(text: &str) -> serde_json::Result<Self> {
@@ -158,6 +159,7 @@ pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Code
 }
 
 /// Names a type in an expression that is never run.
+#[must_use]
 pub fn never<T>() -> T {
     unreachable!("an expansion calls it behind `if false`")
 }

@@ -18,9 +18,9 @@ pub(crate) enum Ended<T> {
 /// A future that has not completed after that many pending polls never will.
 const MOST_POLLS: usize = 1_000;
 
-/// How many runs in a row must complete before all awaits count as seen: one run may complete early by luck, when the
+/// How many runs in a row must complete before all awaits count as seen: some may complete early by luck, when the
 /// database answers before it is asked for the answer.
-const COMPLETED_RUNS: usize = 3;
+pub(crate) const COMPLETED_RUNS: usize = 10;
 
 /// Prepares, calls, lets the call be pending `n` times, drops it and checks the invariants: for `n` from 0 until the
 /// call completes. Gives the largest number of pending polls after which it was dropped.

@@ -119,15 +119,20 @@ pub(crate) async fn kill_at_every_step<DB: Engine>(
 /// The steps that one scenario reaches, in a database of its own.
 async fn kill_scenario<DB: Engine>(test: &str, scenario: &Killable<DB>) -> Result<Vec<Step>, BoxError> {
     let db = TestDb::create().await?;
+    let reached = kill_in(&db, test, scenario).await;
+    db.remove().await?;
+    reached
+}
+
+async fn kill_in<DB: Engine>(db: &TestDb<DB>, test: &str, scenario: &Killable<DB>) -> Result<Vec<Step>, BoxError> {
     (scenario.create_tables)(db.clone()).await?;
     let mut reached = Vec::new();
     for (round, step) in (0..).zip(Step::ALL) {
-        let killed = kill_once(&db, test, scenario, step, round).await;
+        let killed = kill_once(db, test, scenario, step, round).await;
         if killed.map_err(|error| format!("{} killed at {}: {error}", scenario.name, step.name()))? {
             reached.push(step);
         }
     }
-    db.remove().await?;
     Ok(reached)
 }
 
