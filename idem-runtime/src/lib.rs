@@ -46,7 +46,7 @@ pub mod __private {
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
         Bind, Event, EventOf, EventSql, Fields, Fire, Graph, Handle, HasHistory, MachineOn, MachineSql, State,
-        StateMachine, Statement, Transition,
+        StateMachine, Statement, Transition, Unpinned,
     };
 }
 

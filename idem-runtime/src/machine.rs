@@ -9,7 +9,7 @@ mod statement;
 use std::fmt::Debug;
 
 pub use answer::Outcome;
-pub use fire::Fire;
+pub use fire::{AppliesOnce, Fire, Pinned, Unpinned};
 pub use graph::Graph;
 pub use row::{AnyState, Handle, Row};
 pub use statement::{Bind, EventSql, MachineSql, Statement};
@@ -109,8 +109,11 @@ pub trait Event<S, M: StateMachine>: EventOf<M> {}
 pub trait EventOf<M: StateMachine>: Sized + Send + Sync + 'static {
     /// The state that the row enters.
     type Target: State<M>;
-    /// [`Fire<M, Self>`](Fire). A projection, so that a wrong event is one error: no method is looked up on it.
-    type Fire: From<Fire<M, Self>>;
+    /// [`Fire<M, Self>`](Fire), or [`Fire<M, Self, Unpinned>`](Unpinned) for an event that could move one row twice. A
+    /// projection, so that a wrong event is one error: no method is looked up on it.
+    type Fire: From<Fire<M, Self, Unpinned>>;
+    /// [`Fire<M, Self>`](Fire), from a row whose version is known.
+    type FireAt: From<Fire<M, Self>>;
 
     /// The event's name as in `#[transition(pay: ..)]`.
     const NAME: &'static str;

@@ -159,7 +159,7 @@ async fn s15_self_transition_moves_the_version<DB: Engine>(db: TestDb<DB>) -> Te
     answer!(Review::row(1).fire(Touch).cause("C1").run(&idem).await,
         Ok(Outcome::Applied(row)) if row.version() == 41 && row.state() == Review::Draft);
     answer!(Review::row(1).fire(Touch).cause("C1").run(&idem).await, Ok(Outcome::Replayed(row)) if row.version() == 41);
-    answer!(Review::row(1).fire(Touch).run(&idem).await, Ok(Outcome::Applied(row)) if row.version() == 42);
+    answer!(Review::row(1).fire(Touch).any_version().run(&idem).await, Ok(Outcome::Applied(row)) if row.version() == 42);
     let mut tx = idem.begin().await?;
     answer!(Review::row(1).fire(Touch).cause("C2").run(&mut *tx).await, Ok(Outcome::Applied(row)) if row.version() == 43);
     answer!(Review::row(1).fire(Touch).cause("C2").run(&mut *tx).await, Ok(Outcome::Replayed(row)) if row.version() == 43);

@@ -115,19 +115,20 @@ impl Reading {
 
     /// The answers of a call in their order. Whatever comes first holds, the same on every database.
     pub(super) fn decide<M: StateMachine, E: EventOf<M>>(self, asked: &Question) -> Decision<M> {
+        let same = |caused: &Caused| caused.here && caused.fingerprint == asked.fingerprint;
+        if self.caused.as_ref().is_some_and(|caused| !same(caused)) {
+            return Decision::Refused(TransitionError::Mismatch { machine: M::NAME, event: E::NAME });
+        }
+        // A replay's answer is a row in a state: it cannot be given without one.
         let Some((raw, version)) = self.row else {
             return Decision::Refused(TransitionError::NotFound { machine: M::NAME });
         };
         let state = match state_of::<M>(raw) {
             Ok(state) => state,
-            // A replay needs no state, but its answer is a row, and that has none.
             Err(unknown) => return Decision::Refused(unknown),
         };
         match (self.caused, asked.expected) {
-            (Some(caused), _) if caused.here && caused.fingerprint == asked.fingerprint => {
-                Decision::Replayed(state, version)
-            }
-            (Some(_), _) => Decision::Refused(TransitionError::Mismatch { machine: M::NAME, event: E::NAME }),
+            (Some(_), _) => Decision::Replayed(state, version),
             (None, Some(expected)) if E::SOURCES.contains(&state) && expected != version => {
                 Decision::Refused(TransitionError::Stale { machine: M::NAME, expected, found: version })
             }

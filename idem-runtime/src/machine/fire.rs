@@ -1,3 +1,5 @@
+use std::marker::PhantomData;
+
 use futures_core::future::BoxFuture;
 
 use super::answer::{Decision, Outcome, Question, Reading};
@@ -20,34 +22,73 @@ use line::{Line, Plan, Query};
 const LOOKS: usize = 8;
 
 /// An event on its way to a row. Nothing happens until [`run`](Self::run) is awaited.
+///
+/// `P` is [`Pinned`] when a late duplicate cannot apply again, and [`Unpinned`] until then.
 #[must_use = "a transition does nothing until `.run(..)` is awaited"]
 #[derive(Debug)]
-pub struct Fire<M: StateMachine, E> {
+pub struct Fire<M: StateMachine, E, P = Pinned> {
     id: M::Id,
     event: E,
     expected: Option<i64>,
     cause: Option<Result<String, Error>>,
+    pinned: PhantomData<fn() -> P>,
 }
 
-impl<M: StateMachine, E: EventOf<M>> Fire<M, E> {
+/// A [`Fire`] that a late duplicate cannot apply again: the machine never comes back to a state that accepts the event,
+/// or the call has a cause or a version, or says that it wants neither.
+#[derive(Debug)]
+pub enum Pinned {}
+
+/// A [`Fire`] of an event whose target can lead back to one of its sources.
+#[derive(Debug)]
+pub enum Unpinned {}
+
+/// A call that may run.
+#[diagnostic::on_unimplemented(
+    message = "event `{E}` could move one row of `{M}` twice",
+    label = "a late duplicate would apply again",
+    note = "its target can lead back to one of its sources: give it `.cause(..)` or `.expect_version(..)`, or say `.any_version()`"
+)]
+pub trait AppliesOnce<M, E> {}
+#[diagnostic::do_not_recommend]
+impl<M, E> AppliesOnce<M, E> for Pinned {}
+
+impl<M: StateMachine, E> From<Fire<M, E, Unpinned>> for Fire<M, E> {
+    fn from(fire: Fire<M, E, Unpinned>) -> Self {
+        fire.pin()
+    }
+}
+
+impl<M: StateMachine, E, P> Fire<M, E, P> {
     pub(super) const fn new(id: M::Id, event: E, expected: Option<i64>) -> Self {
-        Self { id, event, expected, cause: None }
+        Self { id, event, expected, cause: None, pinned: PhantomData }
     }
 
+    fn pin(self) -> Fire<M, E> {
+        Fire { id: self.id, event: self.event, expected: self.expected, cause: self.cause, pinned: PhantomData }
+    }
+}
+
+impl<M: StateMachine, E: EventOf<M>, P> Fire<M, E, P> {
     /// Names what in the world moves the row: the same on every path that can report it, such as the channel's trade
     /// number; never a message's own identifier.
-    pub fn cause<C: KeyPart + ?Sized>(mut self, cause: &C) -> Self
+    pub fn cause<C: KeyPart + ?Sized>(mut self, cause: &C) -> Fire<M, E>
     where
         M: HasHistory,
     {
         self.cause = Some(key::cause(cause));
-        self
+        self.pin()
     }
 
     /// Moves the row only if it is still at this version.
-    pub fn expect_version(mut self, version: i64) -> Self {
+    pub fn expect_version(mut self, version: i64) -> Fire<M, E> {
         self.expected = Some(version);
-        self
+        self.pin()
+    }
+
+    /// Moves the row at whatever version it is, though a late duplicate of this call would move it again.
+    pub fn any_version(self) -> Fire<M, E> {
+        self.pin()
     }
 
     /// Moves the row, or tells why it stays.
@@ -68,9 +109,11 @@ impl<M: StateMachine, E: EventOf<M>> Fire<M, E> {
         C: On + 'c,
         M: MachineOn<C::DB>,
         E: Fields<C::DB>,
+        P: AppliesOnce<M, E>,
     {
         let seat = on.seat();
-        Box::pin(async move { Shot::new(self)?.run(seat).await })
+        let fire = self.pin();
+        Box::pin(async move { Shot::new(fire)?.run(seat).await })
     }
 }
 

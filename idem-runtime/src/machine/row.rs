@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 
 use futures_core::future::BoxFuture;
 
-use super::fire::Fire;
+use super::fire::{Fire, Unpinned};
 use super::statement::{Bind, Statement};
 use super::{Event, EventOf, MachineOn, State, StateMachine};
 use crate::dialect::{BoxDynError, SqlDialect};
@@ -55,7 +55,7 @@ impl<M: StateMachine> Handle<M> {
 
     /// Fires an event at the row, whatever its state: the database decides.
     pub fn fire<E: EventOf<M>>(self, event: E) -> E::Fire {
-        Fire::new(self.id, event, None).into()
+        Fire::<M, E, Unpinned>::new(self.id, event, None).into()
     }
 }
 
@@ -99,8 +99,8 @@ impl<M: StateMachine, S> Row<M, S> {
 
 impl<M: StateMachine, S: State<M>> Row<M, S> {
     /// Fires an event that the state accepts, at the version that was read.
-    pub fn fire<E: Event<S, M>>(self, event: E) -> E::Fire {
-        Fire::new(self.id, event, Some(self.version)).into()
+    pub fn fire<E: Event<S, M>>(self, event: E) -> E::FireAt {
+        Fire::<M, E>::new(self.id, event, Some(self.version)).into()
     }
 }
 

@@ -26,12 +26,18 @@ fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
     let (machine, module, name) = (&model.ident, at(model, event.ident.span()), event.name());
     let (ident, target) = (&event.type_ident, &model.state(event.target).ident);
     let sources = event.sources.iter().map(|source| &model.state(source.state).ident);
+    let fire = if event.repeats {
+        quote!(_idem::__private::Fire<#machine, Self, _idem::__private::Unpinned>)
+    } else {
+        quote!(_idem::__private::Fire<#machine, Self>)
+    };
     let (repeats, sql, fingerprint) = (event.repeats, statements::event(sql), fingerprint(model, event));
     quote_spanned! {event.ident.span()=>
         #[automatically_derived]
         impl _idem::__private::EventOf<#machine> for #module::#ident {
             type Target = #module::#target;
-            type Fire = _idem::__private::Fire<#machine, Self>;
+            type Fire = #fire;
+            type FireAt = _idem::__private::Fire<#machine, Self>;
             const NAME: &'static str = #name;
             const SOURCES: &'static [#machine] = &[#(#machine::#sources),*];
             const REPEATS: bool = #repeats;

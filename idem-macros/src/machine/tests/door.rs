@@ -209,7 +209,8 @@ const _: () = {
     #[automatically_derived]
     impl _idem::__private::EventOf<Door> for door::Unlock {
         type Target = door::Open;
-        type Fire = _idem::__private::Fire<Door, Self>;
+        type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
+        type FireAt = _idem::__private::Fire<Door, Self>;
         const NAME: &'static str = "unlock";
         const SOURCES: &'static [Door] = &[Door::Closed];
         const REPEATS: bool = true;
@@ -302,7 +303,8 @@ const _: () = {
     #[automatically_derived]
     impl _idem::__private::EventOf<Door> for door::Lock {
         type Target = door::Closed;
-        type Fire = _idem::__private::Fire<Door, Self>;
+        type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
+        type FireAt = _idem::__private::Fire<Door, Self>;
         const NAME: &'static str = "lock";
         const SOURCES: &'static [Door] = &[Door::Open];
         const REPEATS: bool = true;
