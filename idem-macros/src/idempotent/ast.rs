@@ -49,10 +49,15 @@ impl Function {
 
     /// The names that a key or a payload can use.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let mut names = Names::default();
-        self.typed().skip(1).for_each(|parameter| names.visit_pat(&parameter.pat));
         let receiver = self.sig.receiver().map(|_| "self".to_owned());
-        receiver.into_iter().chain(names.bound.into_iter().map(Ident::to_string)).collect()
+        receiver.into_iter().chain(self.bound_after(1).into_iter().map(Ident::to_string)).collect()
+    }
+
+    /// The variables of the parameters after the receiver and `skipped` others.
+    pub(crate) fn bound_after(&self, skipped: usize) -> Vec<&Ident> {
+        let mut names = Names::default();
+        self.typed().skip(skipped).for_each(|parameter| names.visit_pat(&parameter.pat));
+        names.bound
     }
 
     /// The return type, if one is written.

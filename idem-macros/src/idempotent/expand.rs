@@ -113,17 +113,23 @@ fn claim(model: &Model<'_>) -> TokenStream {
 }
 
 /// The `return` that never runs gives the block its type, so that a mistake in the body is reported where it is. The
-/// label keeps `unused_braces` from finding the user's braces superfluous.
+/// transaction is a variable of the block, so that one which is moved is called by its name and rustc says `&mut *tx`.
 fn run(model: &Model<'_>) -> TokenStream {
-    let (binding, output, body) = (binding(&model.transaction), model.output, &model.function.body);
-    let label = Lifetime::new("'__body", body.span_open());
+    let (binding, output, body) = (binding(&model.transaction), model.output, body(model.function));
     quote_spanned! {Span::mixed_site()=>
         let __inside = __claimed.inside();
         let __out = {
-            #binding = __claimed.tx();
-            __inside.run(async move { if false { return __idem::never::<#output>(); } #label: #body }).await
+            let __tx = __claimed.tx();
+            __inside.run(async move { if false { return __idem::never::<#output>(); } #binding = __tx; #body }).await
         };
     }
+}
+
+/// The body in a block of its own. The label keeps `unused_braces` from finding the user's braces superfluous.
+pub(crate) fn body(function: &Function) -> TokenStream {
+    let body = &function.body;
+    let label = Lifetime::new("'__body", body.span_open());
+    quote!(#label: #body)
 }
 
 /// The transaction as the body sees it, up to its value.

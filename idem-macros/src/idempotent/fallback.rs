@@ -18,14 +18,16 @@ pub(crate) fn item(error: &syn::Error, item: TokenStream) -> TokenStream {
 /// The errors beside a function that has the signature of the good one. Its body is checked and claims nothing.
 pub(crate) fn function(error: &syn::Error, args: &Args, function: &Function) -> TokenStream {
     let errors = error.to_compile_error();
-    let Function { attrs, vis, body, .. } = function;
+    let Function { attrs, vis, .. } = function;
     let transaction = function.first().and_then(Transaction::from_syn).filter(|_| !function.returns_a_future());
+    let (body, arguments) = (expand::body(function), function.bound_after(usize::from(transaction.is_some())));
     let (signature, binding) = match &transaction {
         Some(transaction) => without_a_claim(args, function, transaction),
         None => (function.sig.clone(), TokenStream::new()),
     };
     let signature = awaitable(function, signature);
-    quote!(#errors #(#attrs)* #vis #signature { #binding #body })
+    // What only the key or the payload uses is not also an unused variable.
+    quote!(#errors #(#attrs)* #vis #signature { #binding #(let _ = &#arguments;)* #body })
 }
 
 fn without_a_claim(args: &Args, function: &Function, transaction: &Transaction<'_>) -> (Signature, TokenStream) {

@@ -64,12 +64,13 @@ fn a_free_function() {
                 };
                 let __inside = __claimed.inside();
                 let __out = {
-                    let tx: &mut Tx<'_, Sqlite> = __claimed.tx();
+                    let __tx = __claimed.tx();
                     __inside
                         .run(async move {
                             if false {
                                 return __idem::never::<Answer<Receipt>>();
                             }
+                            let tx: &mut Tx<'_, Sqlite> = __tx;
                             '__body: { charge(tx, order, amount).await }
                         })
                         .await
@@ -136,12 +137,13 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
                 };
                 let __inside = __claimed.inside();
                 let __out = {
-                    let _tx: &mut rt::Tx<'_, DB> = __claimed.tx();
+                    let __tx = __claimed.tx();
                     __inside
                         .run(async move {
                             if false {
                                 return __idem::never::<Result<(), Error>>();
                             }
+                            let _tx: &mut rt::Tx<'_, DB> = __tx;
                             '__body: { todo!() }
                         })
                         .await
@@ -174,7 +176,8 @@ fn after_an_error_the_function_keeps_the_signature_that_its_callers_use() {
             ) -> Result<i64, Error> {
                 let _ = tx;
                 let mut tx: &mut Tx<'_, Sqlite> = ::idem_runtime::__private::never();
-                { again(&mut tx, order_id).await }
+                let _ = &order_id;
+                '__body: { again(&mut tx, order_id).await }
             }
         "#]],
     );
