@@ -60,6 +60,12 @@ impl Function {
         names.bound
     }
 
+    /// Whether it is an argument that stands where the transaction should: once that is there, it can be named.
+    pub(crate) fn is_in_place_of_transaction(&self, name: &Ident) -> bool {
+        let first = self.first().filter(|first| Transaction::from_syn(first).is_none());
+        first.is_some_and(|first| matches!(&*first.pat, Pat::Ident(pat) if pat.ident == *name))
+    }
+
     /// The return type, if one is written.
     pub(crate) fn output(&self) -> Option<&Type> {
         match &self.sig.output {

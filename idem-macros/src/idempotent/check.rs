@@ -105,7 +105,7 @@ fn report_first_parameter(cx: &Ctxt, name: &Ident, first: Option<&PatType>) {
         fault,
         format_args!(
             "the first parameter of `{name}` is not a transaction\n\
-             help: write `tx: &mut Tx<'_, Sqlite>`, with your database in place of `Sqlite`"
+             help: write `tx: &mut Tx<'_, Sqlite>` as the first one, with your database in place of `Sqlite`"
         ),
     );
 }
@@ -167,7 +167,8 @@ fn check_key<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> Option<&'a P
 
 fn names_an_argument(key: &Parts, function: &Function) -> bool {
     let (names, arguments) = (key.names(), function.arguments());
-    names.hidden || names.free().any(|name| arguments.contains(&name.to_string()))
+    let is_one = |name: &Ident| arguments.contains(&name.to_string()) || function.is_in_place_of_transaction(name);
+    names.hidden || names.free().any(is_one)
 }
 
 fn key_help(function: &Function) -> String {
@@ -182,7 +183,8 @@ fn check_names(cx: &Ctxt, option: &str, parts: Option<&Parts>, function: &Functi
     let arguments = function.arguments();
     let mut all_known = true;
     for name in parts.map(Parts::names).iter().flat_map(Names::free) {
-        if !arguments.contains(&name.to_string()) && !is_constant(name) {
+        let is_known = arguments.contains(&name.to_string()) || function.is_in_place_of_transaction(name);
+        if !is_known && !is_constant(name) {
             report_unknown_name(cx, option, name, &arguments, &function.sig.ident);
             all_known = false;
         }

@@ -21,4 +21,9 @@ async fn shared(_tx: &Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
     Ok(order_id)
 }
 
+#[idempotent(scope = "forgotten", key = order_id)]
+async fn forgotten(order_id: &str) -> Result<i64, Error> {
+    Ok(1)
+}
+
 fn main() {}
