@@ -151,7 +151,7 @@ pub enum TransitionError {
         found: &'static str,
     },
     /// The row was in the target before this call.
-    #[error("the row of `{machine}` was moved to `{target}` by an earlier call")]
+    #[error("the row of `{machine}` had reached `{target}` before this call")]
     NotApplied {
         /// The enum.
         machine: &'static str,

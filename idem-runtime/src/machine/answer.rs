@@ -7,7 +7,7 @@ use crate::error::{Passed, TransitionError};
 
 /// What an event did to a row. A duplicate is a result, not an error.
 #[derive(Debug, Clone)]
-#[must_use = "an outcome tells whether this call moved the row"]
+#[must_use = "it may say that this call moved nothing: match on it, or call `.expect_applied()?`"]
 pub enum Outcome<M: StateMachine, T> {
     /// This call moved it.
     Applied(Row<M, T>),
