@@ -284,3 +284,29 @@ fn a_machine_in_a_function() {
     drop(Order::row(1).fire(order::Pay { trade_no: "t".to_owned() }));
     assert!(Order::allows(Order::Pending, Order::Paid));
 }
+
+/// A field whose type has the name of the event that carries it.
+mod hidden_type {
+    use idem_runtime::prelude::*;
+
+    #[derive(Debug, Clone, sqlx::Type)]
+    #[sqlx(transparent)]
+    struct Label(String);
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "parcels", id(parcel_id: i64))]
+    #[transition(label: New => Labelled, set(label: Label, copy: Option<Label>))]
+    enum Parcel {
+        #[state(initial)]
+        New,
+        #[state(terminal)]
+        Labelled,
+    }
+
+    #[test]
+    fn it_is_the_users() {
+        let label = Label("fragile".to_owned());
+        let event = parcel::Label { copy: Some(label.clone()), label };
+        drop(Parcel::row(1).fire(event));
+    }
+}

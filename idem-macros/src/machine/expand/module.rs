@@ -72,7 +72,10 @@ fn title(model: &Model, event: &Event) -> String {
 fn field(model: &Model, name: &Ident, ty: &Type) -> TokenStream {
     let visibility = one_deeper(&model.visibility, name.span());
     let documentation = format!("Written to `{}`.", unraw(name));
-    let ty = paths_one_deeper(ty.to_token_stream());
+    let is_hidden = |ident: &Ident| {
+        model.states.iter().any(|state| state.ident == *ident) || model.events.iter().any(|it| it.type_ident == *ident)
+    };
+    let ty = paths_one_deeper(ty.to_token_stream(), &is_hidden);
     quote!(#[doc = #documentation] #visibility #name: #ty)
 }
 
@@ -106,14 +109,14 @@ fn one_deeper(visibility: &Visibility, span: Span) -> TokenStream {
         Visibility::Public(_) => quote_spanned!(span=> pub),
         Visibility::Inherited => quote_spanned!(span=> pub(super)),
         Visibility::Restricted(restricted) => {
-            let path = paths_one_deeper(restricted.path.to_token_stream());
+            let path = paths_one_deeper(restricted.path.to_token_stream(), &|_| false);
             quote_spanned!(span=> pub(in #path))
         }
     }
 }
 
-/// Paths that start with `self` or `super`, said from inside the module.
-fn paths_one_deeper(tokens: TokenStream) -> TokenStream {
+/// Paths that start with `self`, `super` or a name that the module hides, said from inside the module.
+fn paths_one_deeper(tokens: TokenStream, is_hidden: &dyn Fn(&Ident) -> bool) -> TokenStream {
     let mut after_colon = false;
     tokens
         .into_iter()
@@ -122,11 +125,12 @@ fn paths_one_deeper(tokens: TokenStream) -> TokenStream {
                 !std::mem::replace(&mut after_colon, matches!(&token, TokenTree::Punct(it) if it.as_char() == ':'));
             match token {
                 TokenTree::Group(group) => {
-                    let inner = paths_one_deeper(group.stream());
+                    let inner = paths_one_deeper(group.stream(), is_hidden);
                     TokenTree::Group(Group::new(group.delimiter(), inner)).into_token_stream()
                 }
                 TokenTree::Ident(ident) if starts && ident == "self" => quote_spanned!(ident.span()=> super),
                 TokenTree::Ident(ident) if starts && ident == "super" => quote_spanned!(ident.span()=> super::super),
+                TokenTree::Ident(ident) if starts && is_hidden(&ident) => quote_spanned!(ident.span()=> super::#ident),
                 token => token.into_token_stream(),
             }
         })
