@@ -28,13 +28,33 @@ use proc_macro::TokenStream;
 ///   higher `#![recursion_limit]`.
 /// - `#[state(..)]`, above a variant: `initial`, `terminal`, `rename = ".."`.
 ///
-/// It makes a module by the name of the enum in snake case, with a type a state and a type an event.
+/// The enum also derives `Debug, Clone, Copy, PartialEq, Eq`. The macro makes a module by the name of the enum in snake
+/// case, with a type a state and a type an event.
 #[proc_macro_derive(StateMachine, attributes(machine, state, transition))]
 pub fn derive_state_machine(input: TokenStream) -> TokenStream {
     machine::derive(input.into()).into()
 }
 
 /// Makes a service function idempotent: the first call runs its body, every later one replays the result.
+///
+/// ```text
+/// #[idempotent(scope = "order.pay", key = request_id, payload = (order_id, amount))]
+/// async fn pay(tx: &mut Tx<'_, Sqlite>, request_id: &str, order_id: i64, amount: i64) -> Result<Receipt, PayError> {
+///     ..
+/// }
+///
+/// pay(&idem, "request-1", 42, 500).await?; // in a transaction of its own
+/// pay(&mut *tx, "request-1", 42, 500).await?; // inside of another body, in its transaction
+/// ```
+///
+/// - `scope = ".."` names whose keys these are; renaming the function must not change it.
+/// - `key = ..`, one expression of the arguments or a tuple of them, is the same on every retry and another for other
+///   work: integers, strings, `bool`, `Uuid` and `Option` of these.
+/// - `payload = ..`, the same way, is what must not differ between two calls with one key; else the answer is `Mismatch`.
+/// - `crate = path`, the path to the runtime.
+///
+/// The function, or method, is `async`; its first parameter after `self` is `tx: &mut Tx<'_, DB>`. It returns
+/// `Result<T, E>` or `Result<Once<T>, E>`, where `T: Serialize + DeserializeOwned` and `E: From<idem_runtime::Error>`.
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     idempotent::attribute(arguments.into(), item.into()).into()

@@ -25,7 +25,7 @@ pub(crate) use inside::Inside;
 /// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
 /// use idem_runtime::prelude::*;
 ///
-/// let pool = sqlx::SqlitePool::connect("sqlite:shop.db").await?;
+/// let pool = sqlx::SqlitePool::connect("sqlite:shop.db?mode=rwc").await?;
 /// let idem = Idem::builder(pool).build().await?;
 /// idem.migrate().await?;
 /// # Ok(())

@@ -70,7 +70,8 @@ pub enum Error {
     /// The answer to COMMIT was lost. Call again with the same key: it tells what happened.
     #[error("the answer to COMMIT was lost; call again with the same key")]
     UnknownCommit(#[source] sqlx::Error),
-    /// Any other error of the database or its driver. Nothing was kept.
+    /// Any other error of the database or its driver. Nothing was kept. That `idem_record` does not exist means that
+    /// [`Idem::migrate`](crate::Idem::migrate) was not called.
     #[error(transparent)]
     Database(sqlx::Error),
 }
@@ -165,7 +166,8 @@ pub enum TransitionError {
     /// The answer to COMMIT was lost, or that to a statement which commits by itself. Fire again with the same cause: it tells what happened.
     #[error("the answer to COMMIT was lost; fire again with the same cause")]
     UnknownCommit(#[source] sqlx::Error),
-    /// Any other error of the database or its driver.
+    /// Any other error of the database or its driver. That a history does not exist means that the text of
+    /// [`schema::history`](crate::schema::history) was not run: `Idem::migrate` does not make it.
     #[error(transparent)]
     Database(sqlx::Error),
     /// What stops a call before the database is asked, such as an empty cause.
