@@ -25,7 +25,6 @@ pub struct Handle<M: StateMachine> {
 /// A row as it was read: its identifier, state and version. `S` is the marker of its state where the type tells it.
 ///
 /// It is what the row was then. Nothing keeps the row so, unless the transaction that read it holds a lock.
-#[must_use]
 pub struct Row<M: StateMachine, S = AnyState> {
     id: M::Id,
     state: M,
