@@ -288,6 +288,7 @@ impl<DB: SqlDialect> Drop for Root<DB> {
             runtime.spawn(async move {
                 // Where an error ended the transaction this opens one, so that there is one to roll back.
                 let _ = !in_doubt || DB::still_open(&mut lent).await;
+                // The error can be that of a statement that was cut off: then nothing was rolled back.
                 if lent.ask("ROLLBACK").await.is_err() {
                     lent.distrust();
                 }

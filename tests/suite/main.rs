@@ -5,6 +5,7 @@ mod adoption;
 mod answers;
 mod claims;
 mod effects;
+mod endings;
 mod keys;
 mod machines;
 mod pools;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     answers::add(&mut suite);
     claims::add(&mut suite);
     effects::add(&mut suite);
+    endings::add(&mut suite);
     keys::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);

@@ -5,7 +5,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Either, Execute};
 
 use super::Answer;
-use crate::dialect::{Many, SqlDialect};
+use crate::dialect::{Dialect, Many, SqlDialect};
 
 /// A pool's connection that knows whether a statement on it was cut off, its future dropped before an answer came.
 ///
@@ -15,11 +15,12 @@ pub(crate) struct Lent<DB: SqlDialect> {
     /// `None` only after [`take`](Self::take).
     connection: Option<PoolConnection<DB>>,
     cut: bool,
+    distrusted: bool,
 }
 
 impl<DB: SqlDialect> Lent<DB> {
     pub(crate) const fn new(connection: PoolConnection<DB>) -> Self {
-        Self { connection: Some(connection), cut: false }
+        Self { connection: Some(connection), cut: false, distrusted: false }
     }
 
     /// Whether answers on it may belong to another statement.
@@ -43,7 +44,7 @@ impl<DB: SqlDialect> Lent<DB> {
 
     pub(super) fn fetch_many<'e, 'q: 'e>(&'e mut self, query: impl Execute<'q, DB> + 'q) -> Many<'e, DB> {
         self.cut = true;
-        let Self { connection, cut } = self;
+        let Self { connection, cut, .. } = self;
         let connection = connection.as_mut().expect(NOT_TAKEN);
         DB::fetch_many(&mut **connection, query).inspect(|_| *cut = false).boxed()
     }
@@ -65,15 +66,16 @@ impl<DB: SqlDialect> Lent<DB> {
         done
     }
 
-    /// Keeps the connection from going back to its pool, unless it is the database itself, which cannot be out of step.
+    /// Keeps the connection from going back to its pool, unless it may be the database itself, as on SQLite, where a
+    /// rollback fails only if there is nothing to roll back.
     pub(super) fn distrust(&mut self) {
-        self.cut = true;
+        self.distrusted = DB::DIALECT != Dialect::Sqlite;
     }
 
     /// Gives the connection to somebody who looks after it.
     pub(super) fn take(&mut self) -> Option<PoolConnection<DB>> {
         let mut connection = self.connection.take()?;
-        if self.is_out_of_step() {
+        if self.distrusted || self.is_out_of_step() {
             connection.close_on_drop();
             return None;
         }
