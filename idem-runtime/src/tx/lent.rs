@@ -1,5 +1,6 @@
 use std::ops::{Deref, DerefMut};
 
+use futures_util::stream::poll_fn;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use sqlx::pool::PoolConnection;
 use sqlx::{Either, Execute};
@@ -43,10 +44,16 @@ impl<DB: SqlDialect> Lent<DB> {
     }
 
     pub(super) fn fetch_many<'e, 'q: 'e>(&'e mut self, query: impl Execute<'q, DB> + 'q) -> Many<'e, DB> {
-        self.cut = true;
         let Self { connection, cut, .. } = self;
         let connection = connection.as_mut().expect(NOT_TAKEN);
-        DB::fetch_many(&mut **connection, query).inspect(|_| *cut = false).boxed()
+        let mut answers = DB::fetch_many(&mut **connection, query);
+        poll_fn(move |context| {
+            let step = answers.poll_next_unpin(context);
+            // Dropped while it waits, it may leave half of a packet behind; between two steps it leaves whole ones.
+            *cut = step.is_pending();
+            step
+        })
+        .boxed()
     }
 
     pub(super) async fn fetch_optional<'q>(
