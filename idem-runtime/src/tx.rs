@@ -103,7 +103,7 @@ impl<DB: SqlDialect> Root<DB> {
             return Err(why.clone().into());
         }
         if self.half_done {
-            return Err(Refused::cut("a transition in it was cut off").into());
+            return Err(Refused::cut("an effect in it was cut off").into());
         }
         if self.lent.is_out_of_step() {
             return Err(Refused::cut("a statement in it was cut off").into());
@@ -160,7 +160,12 @@ impl<DB: SqlDialect> Root<DB> {
 
     async fn release(&mut self, level: usize) -> Result<(), sqlx::Error> {
         self.settle().await?;
-        self.simple(AssertSqlSafe(format!("RELEASE SAVEPOINT idem_{level}")).into_sql_str()).await
+        // Cut off, it may have released the savepoint: a rollback to it would find an older one of the same name, and
+        // undo what the outer transaction did since then.
+        self.half_done = true;
+        let released = self.simple(AssertSqlSafe(format!("RELEASE SAVEPOINT idem_{level}")).into_sql_str()).await;
+        self.half_done = false;
+        released
     }
 
     /// Says whether an effect in several statements is under way. A future that is dropped between them leaves the mark,

@@ -1,17 +1,22 @@
 //! Calls that end in the middle of something: what was cut off or has failed leaves no transaction behind, undoes
 //! nothing but itself, and is told as what it was.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use idem_runtime::prelude::*;
 use sqlx::{MySql, Postgres};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::acts::{Gate, create_tables, effect, result, until_waiting, write, write_at};
-use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_engines, sql};
+use crate::support::{
+    Ended, Engine, Suite, TestDb, TestResult, drop_at_every_await, ensure, on_engines, on_every_engine, sql,
+};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
+    on_every_engine!(suite, [a_cut_inner_call_undoes_nothing_of_the_outer_one]);
     on_engines!(
         suite,
         [Postgres, MySql],
@@ -46,6 +51,44 @@ async fn a_statement_that_fails_after_it_was_cut_leaves_no_transaction<DB: Engin
     gate.open();
     result!(winner.await?, 1, is_replay: false);
     result!(write(&processes[1], "k", 1).await, 1, is_replay: true);
+    Ok(())
+}
+
+/// The first inner call is a replay, whose savepoint is rolled back to; the second one is cut.
+async fn a_cut_inner_call_undoes_nothing_of_the_outer_one<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    result!(write(&idem, "first", 1).await, 1, is_replay: false);
+    let outer = Arc::new(Mutex::new(None));
+    let prepare = async |polls| {
+        let mut tx = idem.begin().await?;
+        result!(write(&mut *tx, "first", 1).await, 1, is_replay: true);
+        effect(&mut tx, &format!("outer{polls}")).await?;
+        *outer.lock().await = Some(tx);
+        Ok(())
+    };
+    let call = |polls| {
+        let outer = Arc::clone(&outer);
+        async move {
+            let mut outer = outer.lock().await;
+            let tx = outer.as_deref_mut().expect("it was begun before");
+            write(tx, &format!("inner{polls}"), 1).await.map(|once| once.is_replay())
+        }
+    };
+    let check = async |polls, ended| {
+        let tx = outer.lock().await.take().ok_or("it was begun before")?;
+        let committed = tx.commit().await;
+        let effects =
+            async |name| db.integer(format!("SELECT COUNT(*) FROM effect WHERE name = '{name}{polls}'")).await;
+        let kept = (effects("outer").await?, effects("inner").await?);
+        match (ended, &committed) {
+            (Ended::Completed(Ok(false)), Ok(())) if kept == (1, 1) => Ok(()),
+            (Ended::Dropped, Ok(())) if kept.0 == 1 => Ok(()),
+            (Ended::Dropped, Err(Error::Retry(_))) if kept == (0, 0) => Ok(()),
+            (ended, _) => Err(format!("{ended:?}, {committed:?}, kept {kept:?}").into()),
+        }
+    };
+    drop_at_every_await(prepare, call, check).await?;
     Ok(())
 }
 

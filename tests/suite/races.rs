@@ -160,7 +160,7 @@ async fn dropped_inside_a_transaction_that_commits<DB: Engine>(db: TestDb<DB>) -
     let check = async |polls, ended: Ended<Result<bool, BoxError>>| {
         let committed = slot.lock().await.take().ok_or("prepared before")?.commit().await;
         if let Err(error) = &committed {
-            ensure!(format!("{error:?}").contains("a transition in it was cut off"), "{error:?}");
+            ensure!(format!("{error:?}").contains("an effect in it was cut off"), "{error:?}");
             refusals += 1;
         }
         if let Ended::Completed(applied) = ended {
