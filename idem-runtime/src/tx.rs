@@ -185,6 +185,13 @@ impl Health {
         }
     }
 
+    /// Learns from an answer that the driver may have given without the server.
+    fn note_error<DB: SqlDialect, T>(&mut self, outcome: &Result<T, sqlx::Error>) {
+        if outcome.is_err() {
+            self.note::<DB, T>(outcome);
+        }
+    }
+
     fn learn(&mut self, leaves: Leaves, why: Refused) {
         match (leaves, &self) {
             // The first error is the one that explains the others.

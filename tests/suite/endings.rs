@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use idem_runtime::prelude::*;
-use sqlx::{MySql, Postgres};
+use sqlx::{Executor as _, MySql, Postgres, SqlSafeStr as _};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::acts::{Gate, create_tables, effect, result, until_waiting, write, write_at};
+use crate::acts::{Gate, create_tables, effect, left, result, run, until_waiting, write, write_at};
+use crate::answers::answer;
 use crate::support::{
     Ended, Engine, Suite, TestDb, TestResult, drop_at_every_await, ensure, on_engines, on_every_engine, sql,
 };
@@ -23,6 +24,7 @@ pub(crate) fn add(suite: &mut Suite) {
         "SQLite has one writer at a time",
         [a_statement_that_fails_after_it_was_cut_leaves_no_transaction]
     );
+    on_engines!(suite, [Postgres], "the others go on after an error", [a_prepared_statement_mends_nothing]);
     on_engines!(
         suite,
         [MySql],
@@ -90,6 +92,19 @@ async fn a_cut_inner_call_undoes_nothing_of_the_outer_one<DB: Engine>(db: TestDb
     };
     drop_at_every_await(prepare, call, check).await?;
     Ok(())
+}
+
+/// Once the transaction has failed, only the server can say that it goes on.
+async fn a_prepared_statement_mends_nothing<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    let mut tx = idem.begin().await?;
+    effect(&mut tx, "k").await?;
+    tx.prepare("SELECT 1".into_sql_str()).await?;
+    answer!(run(&mut tx, "INSERT INTO counter (id, value) VALUES (1, 7)").await, Err(_));
+    let _ = tx.prepare("SELECT 1".into_sql_str()).await;
+    answer!(tx.commit().await, Err(Error::Database(_)));
+    left(&db, ["", ""]).await
 }
 
 /// Rows that are longer than what is read at once: a cut comes in the middle of one.

@@ -134,7 +134,7 @@ impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
             root.settle().await?;
             let prepared =
                 root.lent.watch(async |connection| DB::prepare_with(connection, sql, parameters).await).await;
-            root.health.note::<DB, _>(&prepared);
+            root.health.note_error::<DB, _>(&prepared);
             prepared
         })
     }
@@ -147,7 +147,7 @@ impl<'x, DB: SqlDialect> Executor<'x> for &'x mut Tx<'_, DB> {
         Box::pin(async move {
             root.settle().await?;
             let described = root.lent.watch(async |connection| DB::describe(connection, sql).await).await;
-            root.health.note::<DB, _>(&described);
+            root.health.note_error::<DB, _>(&described);
             described
         })
     }
