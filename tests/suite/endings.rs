@@ -29,7 +29,7 @@ pub(crate) fn add(suite: &mut Suite) {
         suite,
         [MySql],
         "the others have no such statement, no such packets and no such counter",
-        [rows_that_were_cut_off_are_nobody_elses_answer]
+        [ddl_on_a_table_that_is_called_temporary_is_refused, rows_that_were_cut_off_are_nobody_elses_answer]
     );
 }
 
@@ -105,6 +105,24 @@ async fn a_prepared_statement_mends_nothing<DB: Engine>(db: TestDb<DB>) -> TestR
     let _ = tx.prepare("SELECT 1".into_sql_str()).await;
     answer!(tx.commit().await, Err(Error::Database(_)));
     left(&db, ["", ""]).await
+}
+
+async fn ddl_on_a_table_that_is_called_temporary_is_refused<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    db.execute("CREATE TABLE temporary_stock (id INT)").await?;
+    for ddl in ["TRUNCATE temporary_stock", "DROP TABLE temporary_stock"] {
+        let mut tx = idem.begin().await?;
+        effect(&mut tx, "k").await?;
+        answer!(run(&mut tx, ddl).await, Err(_));
+        tx.rollback().await?;
+        left(&db, ["", ""]).await?;
+    }
+    let mut tx = idem.begin().await?;
+    effect(&mut tx, "k").await?;
+    run(&mut tx, "SET STATEMENT sort_buffer_size = 2048 FOR TRUNCATE temporary_stock").await?;
+    answer!(tx.commit().await, Err(Error::Database(_)));
+    Ok(())
 }
 
 /// Rows that are longer than what is read at once: a cut comes in the middle of one.

@@ -68,11 +68,13 @@ pub(super) fn effect(dialect: Dialect, sql: &str) -> Effect {
     if dialect != Dialect::MySql {
         return if several(sql) { Effect::Unknown } else { Effect::Stays };
     }
-    let temporary = words.contains(" TEMPORARY");
+    let temporary = starts("CREATE TEMPORARY") || starts("DROP TEMPORARY");
     match () {
         () if several(sql) => Effect::Unknown,
         () if IMPLICIT.into_iter().any(starts) && !temporary => Effect::Ends,
-        () if starts("SET") && words.contains("AUTOCOMMIT") => Effect::Ends,
+        () if starts("SET") && sql.to_ascii_uppercase().contains("AUTOCOMMIT") => Effect::Ends,
+        // MariaDB runs the statement that stands behind the settings.
+        () if starts("SET STATEMENT") => Effect::Unknown,
         () if PLAIN.into_iter().any(starts) || starts("SET") || temporary => Effect::Stays,
         () => Effect::Unknown,
     }
@@ -98,7 +100,8 @@ fn first_words(sql: &str) -> String {
             None => break,
         }
     }
-    let words = rest.split(|c: char| c.is_whitespace() || matches!(c, '(' | ';' | '=')).filter(|word| !word.is_empty());
+    let ends_word = |c: char| c.is_whitespace() || matches!(c, '(' | ';' | '=' | '/' | '-' | '#');
+    let words = rest.split(ends_word).filter(|word| !word.is_empty());
     words.take(3).collect::<Vec<_>>().join(" ").to_ascii_uppercase()
 }
 
@@ -108,8 +111,17 @@ mod tests {
 
     #[test]
     fn control_statements_end_a_transaction_everywhere() {
-        let ends =
-            ["COMMIT", " rollback ", "/* c */ begin", "-- c\nstart transaction", "END", "rollback work", "COMMIT;"];
+        let ends = [
+            "COMMIT",
+            " rollback ",
+            "/* c */ begin",
+            "-- c\nstart transaction",
+            "END",
+            "rollback work",
+            "COMMIT;",
+            "COMMIT/* c */",
+            "COMMIT--",
+        ];
         for dialect in Dialect::ALL {
             for sql in ends {
                 assert_eq!(effect(dialect, sql), Effect::Ends, "{sql}");
@@ -125,15 +137,20 @@ mod tests {
 
     #[test]
     fn mysql_commits_implicitly_before_ddl() {
-        for sql in ["CREATE TABLE t (a int)", "truncate t", "Alter Table t", "SET autocommit = 1", "set @@autocommit=1"]
-        {
+        for sql in [
+            "CREATE TABLE t (a int)",
+            "truncate temporary_t",
+            "Alter Table t",
+            "SET autocommit = 1",
+            "set @a = 1, @@autocommit=1",
+        ] {
             assert_eq!(effect(Dialect::MySql, sql), Effect::Ends, "{sql}");
             assert_eq!(effect(Dialect::Postgres, sql), Effect::Stays, "{sql}");
         }
         for sql in ["CREATE TEMPORARY TABLE t (a int)", "SET @a = 1", "INSERT INTO t VALUES (1)"] {
             assert_eq!(effect(Dialect::MySql, sql), Effect::Stays, "{sql}");
         }
-        for sql in ["CALL p()", "/*! CREATE TABLE t (a int) */", "EXECUTE s"] {
+        for sql in ["CALL p()", "/*! CREATE TABLE t (a int) */", "EXECUTE s", "SET STATEMENT a = 1 FOR TRUNCATE t"] {
             assert_eq!(effect(Dialect::MySql, sql), Effect::Unknown, "{sql}");
         }
     }
