@@ -88,6 +88,10 @@ impl<DB: SqlDialect> Root<DB> {
     }
 
     async fn rollback(&mut self) -> Result<(), sqlx::Error> {
+        if self.lent.is_out_of_step() {
+            // No answer would be that to the rollback, and none may come: the connection is closed instead.
+            return Ok(());
+        }
         if matches!(self.health, Health::Doubt) {
             // Whatever it finds: afterwards there is a transaction to roll back.
             let _ = self.examine().await;

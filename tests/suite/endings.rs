@@ -9,8 +9,9 @@ use sqlx::{Executor as _, MySql, Postgres, SqlSafeStr as _};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::acts::{Gate, create_tables, effect, left, result, run, until_waiting, write, write_at};
+use crate::acts::{Gate, act, create_tables, effect, left, result, run, until_waiting, write, write_at};
 use crate::answers::answer;
+use crate::settle::PayError;
 use crate::support::{
     Ended, Engine, Suite, TestDb, TestResult, drop_at_every_await, ensure, on_engines, on_every_engine, sql,
 };
@@ -29,7 +30,11 @@ pub(crate) fn add(suite: &mut Suite) {
         suite,
         [MySql],
         "the others have no such statement, no such packets and no such counter",
-        [ddl_on_a_table_that_is_called_temporary_is_refused, rows_that_were_cut_off_are_nobody_elses_answer]
+        [
+            ddl_on_a_table_that_is_called_temporary_is_refused,
+            rows_that_were_cut_off_are_nobody_elses_answer,
+            a_body_that_fails_after_a_cut_is_answered
+        ]
     );
 }
 
@@ -145,4 +150,23 @@ async fn rows_that_were_cut_off_are_nobody_elses_answer<DB: Engine>(db: TestDb<D
     }
     ensure!(cut > 10, "only {cut} statements were cut");
     Ok(())
+}
+
+/// The body gives up waiting for its rows, and then fails.
+async fn a_body_that_fails_after_a_cut_is_answered<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    for number in 0..40 {
+        let call = act::<DB, i64>(&idem, "k", 1, |tx| {
+            Box::pin(async move {
+                effect(tx, "k").await?;
+                let rows = sql::<DB>("SELECT REPEAT('7', 500000) FROM counter AS a, counter AS b, counter AS c");
+                let _ = timeout(Duration::from_micros(number * 100), rows.rows(tx)).await;
+                Err(PayError::Refused)
+            })
+        });
+        let answer = timeout(Duration::from_secs(10), call).await.map_err(|_| "the call waits for ever")?;
+        answer!(answer, Err(PayError::Refused | PayError::Idem(Error::Retry(_))));
+    }
+    left(&db, ["", ""]).await
 }
