@@ -177,6 +177,12 @@ impl<DB: SqlDialect> Root<DB> {
     pub(crate) fn half_done(&mut self, half_done: bool) {
         self.half_done = half_done;
     }
+
+    /// Ends the transaction for good: what it holds is not to be kept.
+    pub(crate) fn spoil(&mut self, why: Refused) {
+        self.health = Health::Over(why);
+        self.half_done = false;
+    }
 }
 
 impl Health {

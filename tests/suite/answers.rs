@@ -9,7 +9,7 @@ use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure, on_eve
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    on_every_engine!(suite, [answers_on_an_engine, answers_in_a_transaction, typed_rows]);
+    on_every_engine!(suite, [answers_on_an_engine, answers_in_a_transaction, typed_rows, fields_that_the_row_refuses]);
 }
 
 fn pay(trade_no: &str) -> Pay {
@@ -123,4 +123,35 @@ async fn typed_rows<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let row = OrderStatus::row(1).load(idem.pool()).await?;
     answer!(row.in_state::<Paid>(), Err(TransitionError::NotInState { expected: "Paid", found: "Refunded", .. }));
     Ok::<_, BoxError>(())
+}
+
+/// The history's entry is written before the row refuses the fields: neither stays, and the reason is told.
+async fn fields_that_the_row_refuses<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    create_tables(&db).await?;
+    new_order(&db, 1).await?;
+    refuse_a_trade_number::<DB>(&db).await?;
+    let pay = || OrderStatus::row(1).fire(pay("refused")).cause("T");
+    answer!(pay().run(&idem).await, Err(TransitionError::Database(_)));
+
+    let mut tx = idem.begin().await?;
+    answer!(pay().run(&mut *tx).await, Err(error @ TransitionError::Database(_)) if !error.is_retryable());
+    answer!(OrderStatus::row(1).load(&mut *tx).await, Err(TransitionError::Database(_)));
+    let error = tx.commit().await.err().ok_or("half of a transition was committed")?;
+    ensure!(!error.is_retryable() && error.to_string().contains("trade_no_refused"), "{error}");
+    ensure!(status(&db, 1).await? == "pending 0" && history(&db, 1).await?.is_empty(), "something was kept");
+    Ok(())
+}
+
+async fn refuse_a_trade_number<DB: Engine>(db: &TestDb<DB>) -> TestResult {
+    let refuse = match DB::DIALECT {
+        Dialect::Sqlite => {
+            "CREATE TRIGGER refuse BEFORE UPDATE ON orders WHEN NEW.trade_no = 'refused' \
+             BEGIN SELECT RAISE(ABORT, 'trade_no_refused'); END"
+        }
+        Dialect::Postgres | Dialect::MySql => {
+            "ALTER TABLE orders ADD CONSTRAINT trade_no_refused CHECK (trade_no <> 'refused')"
+        }
+    };
+    db.execute(refuse).await.map(drop)
 }

@@ -13,6 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::key::{self, KeyPart};
 use crate::on::{On, Seat, SeatKind};
 use crate::steps::{Step, reached};
+use crate::tx::Refused;
 
 mod line;
 
@@ -290,10 +291,12 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             }
         }
         reached(Step::Entered);
-        let answer = line.go_on(fire).await.map_err(Error::statement::<DB>)?;
+        let moved = line.go_on(fire).await.inspect_err(|error| line.spoil(Refused::because::<DB>(error)));
+        let answer = moved.map_err(Error::statement::<DB>)?;
         let Some(version) = applied_version(&answer)? else {
-            let why = "the row did not move after its history was written; a trigger may have kept it";
-            return Err(TransitionError::Database(sqlx::Error::Protocol(why.to_owned())));
+            let kept = Refused::new("a row did not move after its history was written; a trigger may have kept it");
+            line.spoil(kept.clone());
+            return Err(TransitionError::Database(kept.into()));
         };
         line.end_effect();
         reached(Step::Moved);

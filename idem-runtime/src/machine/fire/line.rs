@@ -4,7 +4,7 @@ use super::super::{EventOf, StateMachine};
 use crate::dialect::{Dialect, SqlDialect};
 use crate::error::Error;
 use crate::on::SeatKind;
-use crate::tx::{Answer, Lent, Root, Tx};
+use crate::tx::{Answer, Lent, Refused, Root, Tx};
 
 /// A statement with its arguments.
 pub(super) type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
@@ -98,6 +98,15 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         match self {
             Self::Caller(root) => root.half_done(false),
             Self::Own(tx) => tx.root().half_done(false),
+            Self::Alone(_) => {}
+        }
+    }
+
+    /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why.
+    pub(super) fn spoil(&mut self, why: Refused) {
+        match self {
+            Self::Caller(root) => root.spoil(why),
+            Self::Own(tx) => tx.root().spoil(why),
             Self::Alone(_) => {}
         }
     }
