@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use idem_runtime::machine::Transition;
@@ -114,11 +115,15 @@ pub(crate) fn deliveries(lines: usize, orders: usize, weather: Weather, place: &
     say!("{lines} lines of examples/payment/callbacks.jsonl, for {orders} orders.");
     say!("The shop's database is {place}.");
     say!(
-        "{} workers deliver each line {} times, shuffled with seed {}; what is answered \"resend\" comes again.\n",
+        "{} workers deliver each line {} times, shuffled with seed {}; what is answered \"resend\" comes again.",
         weather.workers,
         weather.repeat,
         weather.seed
     );
+    if let Some(broken) = weather.broken.as_ref().and_then(ValueEnum::to_possible_value) {
+        say!("BROKEN ON PURPOSE (--break {}): {}.", broken.get_name(), broken.get_help().unwrap_or_default());
+    }
+    say!("");
 }
 
 /// A line for each outcome.
