@@ -11,10 +11,15 @@ use tokio::time::timeout;
 
 use crate::acts::{Gate, act, create_tables, effect, left, result, run, until_waiting, write, write_at};
 use crate::answers::answer;
+use crate::machines::Lamp;
+use crate::machines::lamp::Light;
 use crate::settle::PayError;
+use crate::shop::order_status::Pay;
+use crate::shop::{OrderStatus, new_order};
 use crate::support::{
     Ended, Engine, Suite, TestDb, TestResult, drop_at_every_await, ensure, on_engines, on_every_engine, sql,
 };
+use crate::{machines, shop};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -33,7 +38,8 @@ pub(crate) fn add(suite: &mut Suite) {
         [
             ddl_on_a_table_that_is_called_temporary_is_refused,
             rows_that_were_cut_off_are_nobody_elses_answer,
-            a_body_that_fails_after_a_cut_is_answered
+            a_body_that_fails_after_a_cut_is_answered,
+            a_trigger_with_a_counter_of_its_own_changes_no_version
         ]
     );
 }
@@ -97,6 +103,10 @@ async fn a_cut_inner_call_undoes_nothing_of_the_outer_one<DB: Engine>(db: TestDb
     };
     drop_at_every_await(prepare, call, check).await?;
     Ok(())
+}
+
+fn pay(trade_no: &str) -> Pay {
+    Pay { trade_no: trade_no.to_owned() }
 }
 
 /// Once the transaction has failed, only the server can say that it goes on.
@@ -169,4 +179,26 @@ async fn a_body_that_fails_after_a_cut_is_answered<DB: Engine>(db: TestDb<DB>) -
         answer!(answer, Err(PayError::Refused | PayError::Idem(Error::Retry(_))));
     }
     left(&db, ["", ""]).await
+}
+
+async fn a_trigger_with_a_counter_of_its_own_changes_no_version<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    shop::create_tables(&db).await?;
+    machines::create_tables(&db).await?;
+    db.execute("CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, note TEXT) AUTO_INCREMENT = 700").await?;
+    for (name, when, table) in
+        [("a", "BEFORE", "orders"), ("b", "AFTER", "orders"), ("c", "BEFORE", "lamps"), ("d", "AFTER", "lamps")]
+    {
+        db.execute(format!(
+            "CREATE TRIGGER {name} {when} UPDATE ON {table} FOR EACH ROW INSERT INTO audit (note) VALUES ('x')"
+        ))
+        .await?;
+    }
+    new_order(&db, 1).await?;
+    db.execute("INSERT INTO lamps (lamp_id) VALUES (1)").await?;
+    let version = OrderStatus::row(1).fire(pay("T1")).cause("T1").run(&idem).await?.into_row().version();
+    ensure!(version == 1, "{version}");
+    let version = Lamp::row(1).fire(Light).expect_version(0).run(&idem).await?.into_row().version();
+    ensure!(version == 1, "{version}");
+    Ok(())
 }

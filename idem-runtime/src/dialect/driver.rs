@@ -68,7 +68,7 @@ pub trait Driver: Database {
     ) -> BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>>;
 
     fn rows_affected(done: &Self::QueryResult) -> u64;
-    /// The version that an UPDATE handed back, where the dialect has no other way.
+    /// The version that an UPDATE handed back, where the dialect has no other way and its answer tells.
     fn new_version(done: &Self::QueryResult) -> Option<i64>;
     fn text(row: &Self::Row, column: &str) -> Result<Option<String>, sqlx::Error>;
     fn integer(row: &Self::Row, column: &str) -> Result<Option<i64>, sqlx::Error>;

@@ -15,9 +15,10 @@ impl Driver for MySql {
 
     driver_calls!(MySql);
 
-    /// `version = LAST_INSERT_ID(version + 1)` hands the new version back in the answer to the UPDATE.
+    /// `version = LAST_INSERT_ID(version + 1)` hands the new version back in the answer to the UPDATE, unless a trigger of
+    /// the table runs a statement of its own: then the answer holds 0, and the session still knows.
     fn new_version(done: &MySqlQueryResult) -> Option<i64> {
-        i64::try_from(done.last_insert_id()).ok()
+        i64::try_from(done.last_insert_id()).ok().filter(|version| *version != 0)
     }
 
     /// Columns that compare as bytes arrive as bytes, and the type of a subquery's column depends on the server.

@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::key::{self, KeyPart};
 use crate::on::{On, Seat, SeatKind};
 use crate::steps::{Step, reached};
-use crate::tx::Refused;
+use crate::tx::{Answer, Refused};
 
 mod line;
 
@@ -260,7 +260,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             }
             Err(error) => return Err(line.error(error).into()),
         };
-        if let Some(version) = applied_version(&answer)? {
+        if let Some(version) = applied_version(&answer, line).await? {
             reached(Step::Moved);
             return Ok(Try::Applied(version));
         }
@@ -293,7 +293,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         reached(Step::Entered);
         let moved = line.go_on(fire).await.inspect_err(|error| line.spoil(Refused::because::<DB>(error)));
         let answer = moved.map_err(Error::statement::<DB>)?;
-        let Some(version) = applied_version(&answer)? else {
+        let Some(version) = applied_version(&answer, line).await? else {
             let kept = Refused::new("a row did not move after its history was written; a trigger may have kept it");
             line.spoil(kept.clone());
             return Err(TransitionError::Database(kept.into()));
@@ -305,7 +305,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
 
     async fn not_entered<DB>(
         &self,
-        entered: Result<crate::tx::Answer<DB>, sqlx::Error>,
+        entered: Result<Answer<DB>, sqlx::Error>,
         line: &mut Line<'_, DB>,
     ) -> Result<Try, TransitionError>
     where
@@ -370,11 +370,22 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
     }
 }
 
+/// Tells the version that the last UPDATE of the session handed back.
+const HANDED_BACK: &str = "SELECT LAST_INSERT_ID() AS applied";
+
 /// The new version, if the row moved.
-fn applied_version<DB: SqlDialect>(answer: &crate::tx::Answer<DB>) -> Result<Option<i64>, TransitionError> {
+async fn applied_version<DB: SqlDialect>(
+    answer: &Answer<DB>,
+    line: &mut Line<'_, DB>,
+) -> Result<Option<i64>, TransitionError> {
+    let version = |row| DB::integer(row, "applied").map_err(TransitionError::Database);
     match &answer.row {
-        Some(row) => DB::integer(row, "applied").map_err(TransitionError::Database),
-        None if answer.rows_affected() == 1 => Ok(DB::new_version(&answer.done)),
-        None => Ok(None),
+        Some(row) => version(row),
+        None if answer.rows_affected() != 1 => Ok(None),
+        None if DB::new_version(&answer.done).is_some() => Ok(DB::new_version(&answer.done)),
+        None => {
+            let asked = line.go_on((HANDED_BACK, None)).await.map_err(|error| line.error(error))?;
+            asked.row.as_ref().map_or(Ok(None), version)
+        }
     }
 }
