@@ -170,6 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn a_float_is_read_back_as_itself() {
+        for n in 1..10_000_u32 {
+            let float = f64::from(n * 7_919) / 1e13 * f64::from(n);
+            let written = to_string(&float).unwrap();
+            assert_eq!(serde_json::from_str::<f64>(&written).unwrap().to_bits(), float.to_bits(), "{written}");
+        }
+    }
+
+    #[test]
     fn everything_else_is_written() {
         assert_eq!(to_string(&()).unwrap(), "null");
         assert_eq!(to_string(&None::<i64>).unwrap(), "null");
