@@ -15,7 +15,7 @@ use crate::machines::Lamp;
 use crate::machines::lamp::Light;
 use crate::settle::PayError;
 use crate::shop::order_status::Pay;
-use crate::shop::{OrderStatus, new_order};
+use crate::shop::{OrderStatus, history, new_order, status};
 use crate::support::{
     Ended, Engine, Suite, TestDb, TestResult, drop_at_every_await, ensure, on_engines, on_every_engine, sql,
 };
@@ -23,7 +23,10 @@ use crate::{machines, shop};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    on_every_engine!(suite, [a_cut_inner_call_undoes_nothing_of_the_outer_one]);
+    on_every_engine!(
+        suite,
+        [a_cut_inner_call_undoes_nothing_of_the_outer_one, a_move_that_fails_is_told_as_what_it_is]
+    );
     on_engines!(
         suite,
         [Postgres, MySql],
@@ -107,6 +110,43 @@ async fn a_cut_inner_call_undoes_nothing_of_the_outer_one<DB: Engine>(db: TestDb
 
 fn pay(trade_no: &str) -> Pay {
     Pay { trade_no: trade_no.to_owned() }
+}
+
+/// The row's own index refuses the move after its entry was written. Running that again would refuse it again.
+async fn a_move_that_fails_is_told_as_what_it_is<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    shop::create_tables(&db).await?;
+    db.execute("CREATE UNIQUE INDEX one_trade ON orders (trade_no)").await?;
+    new_order(&db, 1).await?;
+    new_order(&db, 2).await?;
+    let _ = OrderStatus::row(1).fire(pay("T1")).cause("T1").run(&idem).await?.expect_applied()?;
+
+    let told = act::<DB, i64>(&idem, "k", 1, |tx| {
+        Box::pin(async move {
+            effect(tx, "k").await?;
+            Ok(OrderStatus::row(2).fire(pay("T1")).cause("T1").run(tx).await?.into_row().version())
+        })
+    });
+    answer!(told.await, Err(PayError::Transition(TransitionError::Database(_))));
+    let of_its_own = act::<DB, i64>(&idem, "k", 1, |tx| {
+        Box::pin(async move {
+            let moved = OrderStatus::row(2).fire(pay("T1")).cause("T1").run(tx).await;
+            moved.map(|moved| moved.into_row().version()).map_err(|_| PayError::Refused)
+        })
+    });
+    answer!(of_its_own.await, Err(PayError::Refused));
+    let swallowed = act(&idem, "k", 1, |tx| {
+        Box::pin(async move {
+            effect(tx, "k").await?;
+            Ok(OrderStatus::row(2).fire(pay("T1")).cause("T1").run(tx).await.is_ok())
+        })
+    });
+    answer!(swallowed.await, Err(PayError::Idem(Error::Database(_))));
+    left(&db, ["", ""]).await?;
+    let rows = (status(&db, 2).await?, history(&db, 2).await?);
+    ensure!(rows == ("pending 0".to_owned(), String::new()), "{rows:?}");
+    Ok(())
 }
 
 /// Once the transaction has failed, only the server can say that it goes on.
