@@ -2,6 +2,7 @@
 
 use idem_runtime::Passed;
 use idem_runtime::prelude::*;
+use idem_runtime::schema;
 
 use crate::shop::order_status::{Cancel, Finish, Paid, Pay, Pending, Refund, Ship};
 use crate::shop::{OrderStatus, create_tables, history, new_order, status};
@@ -9,7 +10,16 @@ use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure, on_eve
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    on_every_engine!(suite, [answers_on_an_engine, answers_in_a_transaction, typed_rows, fields_that_the_row_refuses]);
+    on_every_engine!(
+        suite,
+        [
+            answers_on_an_engine,
+            answers_in_a_transaction,
+            typed_rows,
+            fields_that_the_row_refuses,
+            two_machines_on_one_table
+        ]
+    );
 }
 
 fn pay(trade_no: &str) -> Pay {
@@ -154,4 +164,32 @@ async fn refuse_a_trade_number<DB: Engine>(db: &TestDb<DB>) -> TestResult {
         }
     };
     db.execute(refuse).await.map(drop)
+}
+
+/// A second machine on the table of the orders, with an event and a cause that the first one has too.
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64), status = "carrier", history, rename_all = "snake_case")]
+#[transition(pay: Called => Paid)]
+enum CarrierStatus {
+    #[state(initial)]
+    Called,
+    #[state(terminal)]
+    Paid,
+}
+
+async fn two_machines_on_one_table<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    create_tables(&db).await?;
+    db.execute(schema::history::<CarrierStatus>(DB::DIALECT).ok_or("it keeps a history")?).await?;
+    new_order(&db, 1).await?;
+    new_order(&db, 2).await?;
+    db.execute("UPDATE orders SET carrier = 'called' WHERE order_id = 1").await?;
+    let carrier = |order_id| CarrierStatus::row(order_id).fire(carrier_status::Pay).cause("T");
+    answer!(OrderStatus::row(1).fire(pay("T")).cause("T").run(&idem).await, Ok(Outcome::Applied(_)));
+    answer!(carrier(1).run(&idem).await, Ok(Outcome::Applied(row)) if row.version() == 2);
+    answer!(carrier(1).run(&idem).await, Ok(Outcome::Replayed(_)));
+    // The second order has no carrier yet: that is neither a state nor a row that is missing.
+    answer!(carrier(2).run(&idem).await, Err(TransitionError::Database(_)));
+    answer!(CarrierStatus::row(2).load(&idem).await, Err(TransitionError::Database(_)));
+    Ok(())
 }

@@ -113,14 +113,15 @@ fn claim(model: &Model<'_>) -> TokenStream {
 }
 
 /// The `return` that never runs gives the block its type, so that a mistake in the body is reported where it is. The
-/// transaction is a variable of the block, so that one which is moved is called by its name and rustc says `&mut *tx`.
+/// transaction is a variable of the block, so that one which is moved is called by its name and rustc says `&mut *tx`; it
+/// comes out of a call, or clippy would find that a `_tx` is bound for nothing.
 fn run(model: &Model<'_>) -> TokenStream {
     let (binding, output, body) = (binding(&model.transaction), model.output, body(model.function));
     quote_spanned! {Span::mixed_site()=>
         let __inside = __claimed.inside();
         let __out = {
             let __tx = __claimed.tx();
-            __inside.run(async move { if false { return __idem::never::<#output>(); } #binding = __tx; #body }).await
+            __inside.run(async move { if false { return __idem::never::<#output>(); } #binding = ::core::convert::identity(__tx); #body }).await
         };
     }
 }

@@ -70,7 +70,7 @@ fn a_free_function() {
                             if false {
                                 return __idem::never::<Answer<Receipt>>();
                             }
-                            let tx: &mut Tx<'_, Sqlite> = __tx;
+                            let tx: &mut Tx<'_, Sqlite> = ::core::convert::identity(__tx);
                             '__body: { charge(tx, order, amount).await }
                         })
                         .await
@@ -143,7 +143,7 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
                             if false {
                                 return __idem::never::<Result<(), Error>>();
                             }
-                            let _tx: &mut rt::Tx<'_, DB> = __tx;
+                            let _tx: &mut rt::Tx<'_, DB> = ::core::convert::identity(__tx);
                             '__body: { todo!() }
                         })
                         .await

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
-use syn::{Path, Type, Visibility};
+use syn::{LitStr, Path, Type, Visibility};
 
 use super::{ast, case};
 use crate::suggest;
@@ -163,16 +163,24 @@ impl Model {
             id: id_columns(&options.id),
             status: text(&options.status, "status"),
             version: text(&options.version, "version"),
-            history: options
-                .history
-                .as_ref()
-                .map(|it| History { table: text(&it.name, &format!("{table}_history")), once: it.once }),
+            history: options.history.as_ref().map(|it| History {
+                table: text(&it.name, &history_name(&table, options.status.as_ref())),
+                once: it.once,
+            }),
             initial: StateId(initial),
             reach,
             events,
             table,
             states,
         }
+    }
+}
+
+/// Two machines on one table have two status columns, and must not take each other's entries for their own.
+fn history_name(table: &str, status: Option<&LitStr>) -> String {
+    match status.map(LitStr::value).filter(|status| status != "status") {
+        Some(status) => format!("{table}_{status}_history"),
+        None => format!("{table}_history"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a call answers, decided in one place from one reading.
 
-use super::row::{Row, state_of};
+use super::row::{Row, state_of, status_and_version};
 use super::{EventOf, State, StateMachine};
 use crate::dialect::SqlDialect;
 use crate::error::{Passed, TransitionError};
@@ -96,12 +96,8 @@ pub(super) enum Decision<M> {
 impl Reading {
     /// From the columns `status`, `version`, and with a history `caused`, `caused_fingerprint`, `caused_here`.
     pub(super) fn of_fire<DB: SqlDialect>(row: &DB::Row, history: bool) -> Result<Self, sqlx::Error> {
-        let Some(version) = DB::integer(row, "version")? else {
-            return Ok(Self::default());
-        };
-        let status = DB::text(row, "status")?.unwrap_or_default();
         let caused = if history { Caused::of::<DB>(row)? } else { None };
-        Ok(Self { row: Some((status, version)), caused, past: None })
+        Ok(Self { row: status_and_version::<DB>(row)?, caused, past: None })
     }
 
     /// From the same columns and the past ones; no row at all when there is none in the table.

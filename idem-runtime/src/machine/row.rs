@@ -122,10 +122,23 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
 
 /// A row from the columns `status` and `version`.
 fn read<M: StateMachine, DB: SqlDialect>(id: M::Id, row: &DB::Row) -> Result<Row<M>, TransitionError> {
-    let raw = DB::text(row, "status").map_err(TransitionError::Database)?.unwrap_or_default();
-    let version = DB::integer(row, "version").map_err(TransitionError::Database)?.unwrap_or_default();
+    let read = status_and_version::<DB>(row).and_then(|read| read.ok_or_else(is_null));
+    let (raw, version) = read.map_err(TransitionError::Database)?;
     let state = state_of::<M>(raw)?;
     Ok(Row::new(id, state, version))
+}
+
+/// The columns `status` and `version`; none when the row is not there, where another table's is.
+pub(super) fn status_and_version<DB: SqlDialect>(row: &DB::Row) -> Result<Option<(String, i64)>, sqlx::Error> {
+    match (DB::text(row, "status")?, DB::integer(row, "version")?) {
+        (Some(status), Some(version)) => Ok(Some((status, version))),
+        (None, None) => Ok(None),
+        _ => Err(is_null()),
+    }
+}
+
+fn is_null() -> sqlx::Error {
+    sqlx::Error::Decode("a row's status or version is NULL: both columns have to be NOT NULL".into())
 }
 
 pub(super) fn state_of<M: StateMachine>(raw: String) -> Result<M, TransitionError> {
