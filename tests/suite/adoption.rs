@@ -119,7 +119,7 @@ async fn check_rows<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     let query = "SELECT buyer, cents, bill_no, note, lock_version FROM purchases ORDER BY id";
     let found: Vec<_> = db.rows(query).await?.iter().map(|row| row.join(" ")).collect();
     ensure!(found == ["ann 5 B1 - 3", "bob 6  cancelled 4", "cid 7  - 10", "dan 8  - 1"], "{found:?}");
-    let query = "SELECT id, version, source, target, event, cause FROM purchases_history ORDER BY id, version";
+    let query = "SELECT id, version, source, target, event, cause FROM purchases_state_history ORDER BY id, version";
     let found: Vec<_> = db.rows(query).await?.iter().map(|row| row.join(" ")).collect();
     let expected = [
         "1 1 DRAFT BILLED bill B1",
