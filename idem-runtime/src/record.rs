@@ -44,9 +44,11 @@ UPDATE idem_record
    SET status = 2, result = $1, completed_at = clock_timestamp()
  WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1",
         doubt: "\
-UPDATE idem_record
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+VALUES ($1, $2, 4, $3, $4, clock_timestamp())
+ON CONFLICT (scope, key) DO UPDATE
    SET status = 4, result = NULL, completed_at = NULL
- WHERE scope = $1 AND key = $2 AND owner = $3",
+ WHERE idem_record.owner = excluded.owner",
     },
     // MariaDB runs what stands inside the comment; on MySQL the wait is the server's `innodb_lock_wait_timeout`.
     mysql: RecordSql {
@@ -64,9 +66,12 @@ UPDATE idem_record
    SET status = 2, result = ?, completed_at = NOW(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
         doubt: "\
-UPDATE idem_record
-   SET status = 4, result = NULL, completed_at = NULL
- WHERE scope = ? AND `key` = ? AND owner = ?",
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
+VALUES (?, ?, 4, ?, ?, NOW(6))
+ON DUPLICATE KEY UPDATE
+       status = IF(owner = VALUES(owner), 4, status),
+       result = IF(owner = VALUES(owner), NULL, result),
+       completed_at = IF(owner = VALUES(owner), NULL, completed_at)",
     },
     sqlite: RecordSql {
         claim: "\
@@ -83,9 +88,11 @@ UPDATE idem_record
    SET status = 2, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
  WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1",
         doubt: "\
-UPDATE idem_record
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+VALUES (?1, ?2, 4, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
+ON CONFLICT (scope, key) DO UPDATE
    SET status = 4, result = NULL, completed_at = NULL
- WHERE scope = ?1 AND key = ?2 AND owner = ?3",
+ WHERE idem_record.owner = excluded.owner",
     },
 };
 
@@ -164,9 +171,10 @@ impl Claim {
         if answer.rows_affected() == 1 { Ok(()) } else { Err(Error::Indeterminate) }
     }
 
-    /// Marks a record that a statement of the body committed before its time.
+    /// Marks a record that a statement of the body committed before its time, or writes the one that it took away.
     pub(crate) async fn doubt<DB: SqlDialect>(&self, lent: &mut Lent<DB>) -> Result<(), sqlx::Error> {
-        let query = (SQL.of(DB::DIALECT).doubt, Some(texts::<DB>(&[self.scope, &self.key, &self.owner])?));
+        let query =
+            (SQL.of(DB::DIALECT).doubt, Some(texts::<DB>(&[self.scope, &self.key, &self.fingerprint, &self.owner])?));
         lent.ask(query).await.map(drop)
     }
 

@@ -22,6 +22,7 @@ pub(crate) fn add(suite: &mut Suite) {
             an_error_in_a_savepoint_of_the_body_is_undone,
             a_commit_as_text_is_refused,
             a_hidden_commit_is_in_doubt,
+            a_hidden_rollback_is_in_doubt,
             an_outer_rollback_undoes_the_inner_call,
             an_inner_error_undoes_the_inner_call_only,
             a_dropped_inner_call_is_undone,
@@ -168,6 +169,16 @@ async fn a_hidden_commit_is_in_doubt<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let answer = swallow(&idem, "k", "UPDATE counter SET value = 1 WHERE id = 1; COMMIT").await;
     answer!(answer, Err(PayError::Idem(Error::Indeterminate)));
     stays_in_doubt(&db, &idem).await
+}
+
+/// A ROLLBACK that the text does not show takes the claim away; what the body writes after it commits by itself.
+async fn a_hidden_rollback_is_in_doubt<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    let answer = swallow(&idem, "k", "UPDATE counter SET value = 1 WHERE id = 1; ROLLBACK").await;
+    answer!(answer, Err(PayError::Idem(Error::Indeterminate)));
+    stays_in_doubt(&db, &idem).await?;
+    left(&db, ["k", "k:4"]).await
 }
 
 /// The first call's effects were committed before their time: nobody runs again, and nobody hears "done".

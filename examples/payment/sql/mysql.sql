@@ -507,7 +507,10 @@ UPDATE idem_record
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1;
 
 -- record: doubt
-UPDATE idem_record
-   SET status = 4, result = NULL, completed_at = NULL
- WHERE scope = ? AND `key` = ? AND owner = ?;
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
+VALUES (?, ?, 4, ?, ?, NOW(6))
+ON DUPLICATE KEY UPDATE
+       status = IF(owner = VALUES(owner), 4, status),
+       result = IF(owner = VALUES(owner), NULL, result),
+       completed_at = IF(owner = VALUES(owner), NULL, completed_at);
 

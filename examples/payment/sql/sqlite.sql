@@ -497,7 +497,9 @@ UPDATE idem_record
  WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1;
 
 -- record: doubt
-UPDATE idem_record
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+VALUES (?1, ?2, 4, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
+ON CONFLICT (scope, key) DO UPDATE
    SET status = 4, result = NULL, completed_at = NULL
- WHERE scope = ?1 AND key = ?2 AND owner = ?3;
+ WHERE idem_record.owner = excluded.owner;
 

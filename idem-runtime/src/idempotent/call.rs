@@ -199,10 +199,13 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     }
 
     async fn complete(mut self, result: &str) -> Result<(), Error> {
-        self.claim.complete(result, self.tx.root()).await?;
+        match self.claim.complete(result, self.tx.root()).await {
+            Err(Error::Indeterminate) => return Err(self.in_doubt(Error::Indeterminate).await),
+            completed => completed?,
+        }
         reached(Step::Completed);
         if let Err(error) = self.tx.seal().await {
-            return Err(self.not_sealed(error).await);
+            return Err(self.in_doubt(Error::statement::<DB>(error)).await);
         }
         let outermost = self.tx.level() == 0;
         self.tx.end().await?;
@@ -212,18 +215,17 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
         Ok(())
     }
 
-    /// A statement that nobody saw may have committed the claim and part of the effect: then somebody has to look.
-    async fn not_sealed(mut self, error: sqlx::Error) -> Error {
+    /// A statement that nobody saw may have committed the claim, or undone it, and part of the effect may stay: then
+    /// somebody has to look.
+    async fn in_doubt(mut self, error: Error) -> Error {
         let claim = &self.claim;
-        let Some(lent) = self.tx.unseen_end() else {
-            return Error::statement::<DB>(error);
-        };
+        let Some(lent) = self.tx.unseen_end() else { return error };
         // In a transaction that is still there, the mark is rolled back with everything else.
         if claim.doubt(lent).await.is_err() {
-            return Error::statement::<DB>(error);
+            return error;
         }
         if DB::DIALECT == Dialect::Sqlite {
-            // Asking has opened another transaction, which holds the mark.
+            // Asking whether the transaction is there may have opened another one, which holds the mark.
             let _ = self.tx.end().await;
         }
         Error::Indeterminate
