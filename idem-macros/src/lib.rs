@@ -22,8 +22,8 @@ use proc_macro::TokenStream;
 ///   `status = ".."` and `version = ".."`, the columns that every transition writes, by these names when not given;
 ///   `history`, `history = "table"` or `history(name = "table", cause = once)`, the table of what happened, by default
 ///   `<table>_history` (`<table>_<status>_history` where the status column is named), where `once` lets a cause move one
-///   row only; `rename_all = ".."`, a rule of serde for what the
-///   status column holds, by default the variant's name; `crate = path`, the path to the runtime.
+///   row only; `rename_all = ".."`, a rule of serde for what the status column holds, by default the variant's name;
+///   `crate = path`, the path to the runtime.
 /// - `#[transition(event: Source | Source => Target, set(..))]`, above the enum, once an event: `set` takes
 ///   `column = now`, `column = <literal>` and `column: Type`, a field of the event. Beyond 120 events rustc asks for a
 ///   higher `#![recursion_limit]`.

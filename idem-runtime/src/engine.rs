@@ -117,7 +117,7 @@ impl<DB: SqlDialect> Idem<DB> {
         if self.engine.pool.options().get_max_connections() == 1 && Inside::is_inside(self.engine.id) {
             return Err(Error::SecondConnection);
         }
-        self.engine.pool.acquire().await.map(Lent::new).map_err(Error::Database)
+        Lent::acquire(&self.engine.pool).await
     }
 
     /// A body that holds the only connection, or is the only writer, would wait for itself.

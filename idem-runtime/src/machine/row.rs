@@ -112,7 +112,7 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
     let query = (statement.sql, Some(arguments));
     let answer = match seat {
         SeatKind::Tx(root, _) => root.ask(query).await,
-        SeatKind::Pool(pool) => Lent::new(pool.acquire().await.map_err(Error::Database)?).ask(query).await,
+        SeatKind::Pool(pool) => Lent::acquire(pool).await?.ask(query).await,
         SeatKind::Idem(idem) => idem.acquire().await?.ask(query).await,
     };
     let answer = answer.map_err(Error::statement::<DB>)?;

@@ -3,10 +3,11 @@ use std::ops::{Deref, DerefMut};
 use futures_util::stream::poll_fn;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use sqlx::pool::PoolConnection;
-use sqlx::{Either, Execute};
+use sqlx::{Either, Execute, Pool};
 
 use super::Answer;
 use crate::dialect::{Dialect, Many, SqlDialect};
+use crate::error::Error;
 
 /// A pool's connection that knows whether a statement on it was cut off, its future dropped before an answer came.
 ///
@@ -20,8 +21,13 @@ pub(crate) struct Lent<DB: SqlDialect> {
 }
 
 impl<DB: SqlDialect> Lent<DB> {
-    pub(crate) const fn new(connection: PoolConnection<DB>) -> Self {
+    pub(super) const fn new(connection: PoolConnection<DB>) -> Self {
         Self { connection: Some(connection), cut: false, distrusted: false }
+    }
+
+    /// Waits for one of the pool's.
+    pub(crate) async fn acquire(pool: &Pool<DB>) -> Result<Self, Error> {
+        pool.acquire().await.map(Self::new).map_err(Error::Database)
     }
 
     /// Whether answers on it may belong to another statement.

@@ -46,16 +46,13 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
                 Ok(Self::Own(root.nest(level).await.map_err(Error::statement::<DB>)?))
             }
             SeatKind::Tx(root, _) => Ok(Self::Caller(root)),
-            SeatKind::Pool(pool) if plan.one_statement => {
-                Ok(Self::Alone(Lent::new(pool.acquire().await.map_err(Error::Database)?)))
-            }
+            SeatKind::Pool(pool) if plan.one_statement => Ok(Self::Alone(Lent::acquire(pool).await?)),
             SeatKind::Idem(idem) if plan.one_statement => {
                 idem.check_second_writer()?;
                 Ok(Self::Alone(idem.acquire().await?))
             }
             SeatKind::Pool(pool) => {
-                let lent = Lent::new(pool.acquire().await.map_err(Error::Database)?);
-                let root = Root::begin(lent, None).await.map_err(Error::statement::<DB>)?;
+                let root = Root::begin(Lent::acquire(pool).await?, None).await.map_err(Error::statement::<DB>)?;
                 Ok(Self::Own(Tx::outermost(root)))
             }
             SeatKind::Idem(idem) => Ok(Self::Own(idem.open().await?)),
@@ -64,50 +61,50 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
 
     /// Runs a statement.
     pub(super) async fn ask(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
-        match self {
-            Self::Caller(root) => root.ask(query).await,
-            Self::Own(tx) => tx.root().ask(query).await,
-            Self::Alone(connection) => connection.ask(query).await,
+        match self.transaction() {
+            Ok(root) => root.ask(query).await,
+            Err(lent) => lent.ask(query).await,
         }
     }
 
     /// Runs the second statement of one effect.
     pub(super) async fn go_on(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
+        match self.transaction() {
+            Ok(root) => root.ask_on(query).await,
+            Err(lent) => lent.ask(query).await,
+        }
+    }
+
+    /// The transaction that the statements are in, or the connection where they are in none.
+    fn transaction(&mut self) -> Result<&mut Root<DB>, &mut Lent<DB>> {
         match self {
-            Self::Caller(root) => root.ask_on(query).await,
-            Self::Own(tx) => tx.root().ask_on(query).await,
-            Self::Alone(connection) => connection.ask(query).await,
+            Self::Caller(root) => Ok(root),
+            Self::Own(tx) => Ok(tx.root()),
+            Self::Alone(lent) => Err(lent),
         }
     }
 
     /// Begins an effect in several statements: a future that is dropped between them leaves a transaction that keeps
     /// nothing.
     pub(super) async fn begin_effect(&mut self) -> Result<(), sqlx::Error> {
-        let root = match self {
-            Self::Caller(root) => root,
-            Self::Own(tx) => tx.root(),
-            Self::Alone(_) => return Ok(()),
-        };
-        root.settle().await?;
-        root.half_done(true);
+        if let Ok(root) = self.transaction() {
+            root.settle().await?;
+            root.half_done(true);
+        }
         Ok(())
     }
 
     /// The effect is whole, or nothing of it was done.
     pub(super) fn end_effect(&mut self) {
-        match self {
-            Self::Caller(root) => root.half_done(false),
-            Self::Own(tx) => tx.root().half_done(false),
-            Self::Alone(_) => {}
+        if let Ok(root) = self.transaction() {
+            root.half_done(false);
         }
     }
 
     /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why.
     pub(super) fn spoil(&mut self, why: Refused) {
-        match self {
-            Self::Caller(root) => root.spoil(why),
-            Self::Own(tx) => tx.root().spoil(why),
-            Self::Alone(_) => {}
+        if let Ok(root) = self.transaction() {
+            root.spoil(why);
         }
     }
 
