@@ -57,10 +57,17 @@ fn check_sql(dialect: Dialect, golden: &ExpectFile) {
 fn machine<M: StateMachine>(dialect: Dialect) -> String {
     let edges = M::TRANSITIONS.iter();
     let edges = edges.map(|edge| format!("-- {}: {} => {}\n", edge.event, edge.source.name(), edge.target.name()));
-    let history = schema::history::<M>(dialect).map(|ddl| statement(&format!("{}: history", M::NAME), ddl));
+    let tables = [
+        ("status type", schema::status_type::<M>(dialect)),
+        ("widen", schema::widen::<M>(dialect)),
+        ("history", schema::history::<M>(dialect)),
+    ];
+    let tables = tables.into_iter().filter_map(|(name, ddl)| Some(statement(&format!("{}: {name}", M::NAME), ddl?)));
+    let unknown = statement(&format!("{}: unknown values", M::NAME), schema::unknown_values::<M>(dialect));
     let load = statement(&format!("{}: load", M::NAME), M::SQL.load.of(dialect).sql);
     let events = M::EVENTS.iter().map(|(name, sql)| event(&format!("{}: {name}", M::NAME), sql, dialect));
-    let statements = history.into_iter().chain([load]).chain(events);
+    let columns = part(&format!("{}: columns of the table", M::NAME), schema::columns::<M>(dialect));
+    let statements = [columns].into_iter().chain(tables).chain([unknown, load]).chain(events);
     format!("{}{}\n{}", title(M::NAME), edges.collect::<String>(), statements.collect::<String>())
 }
 
@@ -85,6 +92,12 @@ fn title(name: &str) -> String {
 
 fn statement(name: &str, sql: &str) -> String {
     format!("-- {name}\n{};\n\n", sql.trim_end().trim_end_matches(';'))
+}
+
+/// A part of a statement, which by itself is none.
+fn part(name: &str, sql: &str) -> String {
+    let lines = sql.lines().map(|line| format!("--   {}\n", line.trim_start()));
+    format!("-- {name}\n{}\n", lines.collect::<String>())
 }
 
 fn text_file(text: &str) -> String {

@@ -5,14 +5,20 @@ mod fire;
 mod graph;
 mod row;
 mod statement;
+mod value;
 
 use std::fmt::Debug;
 
 pub use answer::Outcome;
 pub use fire::{AppliesOnce, Fire, Pinned, Unpinned};
 pub use graph::Graph;
+#[doc(hidden)]
+pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
 pub use statement::{Bind, EventSql, MachineSql, Statement};
+pub use value::{Repr, UnknownState};
+#[doc(hidden)]
+pub use value::{decode_status, encode_status, from_label, reads_status, status_type};
 
 use crate::dialect::{BoxDynError, SqlDialect};
 use crate::fingerprint::Fingerprint;
@@ -32,6 +38,9 @@ pub struct Transition<M> {
 pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
     /// The type of the row's identifier; a tuple when it has several columns.
     type Id: Clone + Debug + Send + Sync + 'static;
+    /// The enum that holds a row by its state, in the module of the states' types: what
+    /// [`Row::by_state`](Row::by_state) gives.
+    type ByState;
 
     /// The enum's name.
     const NAME: &'static str;
@@ -41,6 +50,10 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
     const STATES: &'static [Self];
     /// The state of a new row.
     const INITIAL: Self;
+    /// What the status column is to the database.
+    const REPR: Repr;
+    /// The values that stand for a state beside the one that is written, as text.
+    const ALIASES: &'static [(&'static str, Self)];
     /// The transition table, an entry an edge.
     const TRANSITIONS: &'static [Transition<Self>];
     /// The transition table as a Mermaid state diagram.
@@ -54,13 +67,22 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
 
     /// The name of the variant.
     fn name(self) -> &'static str;
-    /// The value that the status column holds.
+    /// The value that the status column holds, as text.
     fn stored(self) -> &'static str;
-    /// The state that the status column's value stands for.
+    /// The state's name by `rename` and `rename_all`: unless the status column holds integers, its stored value.
+    fn label(self) -> &'static str {
+        self.stored()
+    }
+    /// The state that a value of the status column stands for.
     #[must_use]
     fn from_stored(raw: &str) -> Option<Self> {
-        Self::STATES.iter().copied().find(|state| state.stored() == raw)
+        let written = Self::STATES.iter().copied().find(|state| state.stored() == raw);
+        written.or_else(|| Self::ALIASES.iter().find(|(alias, _)| *alias == raw).map(|(_, state)| *state))
     }
+
+    /// The row, its state as a type.
+    #[doc(hidden)]
+    fn by_state(row: Row<Self>) -> Self::ByState;
 }
 
 /// The identifier of the machine's rows can be bound on `DB`.
@@ -80,6 +102,14 @@ pub trait MachineOn<DB: SqlDialect>: StateMachine {
     note = "write `history` in `#[machine(..)]`"
 )]
 pub trait HasHistory: StateMachine {}
+
+/// The machine's rows have a version: every one that is not declared with `version = none`.
+#[diagnostic::on_unimplemented(
+    message = "the rows of `{Self}` have no version",
+    label = "needs a version",
+    note = "name the column that counts the row's changes in `#[machine(version = \"..\")]`, in place of `version = none`"
+)]
+pub trait HasVersion: StateMachine {}
 
 /// `Self` is the marker type of a state of `M`.
 #[diagnostic::on_unimplemented(

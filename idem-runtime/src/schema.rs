@@ -34,6 +34,40 @@ pub fn history<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
     M::SQL.history.as_ref().map(|history| *history.of(dialect))
 }
 
+/// The statement that creates the enum type of a machine's status column, if it has one of its own: `repr = native` on
+/// PostgreSQL.
+#[must_use]
+pub const fn status_type<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
+    *M::SQL.status_type.of(dialect)
+}
+
+/// The definitions of a machine's status and version columns for `CREATE TABLE`, one a line and separated by commas.
+///
+/// The status compares as bytes and is of no other value than the machine's (aliases included): by its type, or by a
+/// constraint that [`widen`] changes. SQLite cannot change a constraint, so that there is none there.
+#[must_use]
+pub const fn columns<M: StateMachine>(dialect: Dialect) -> &'static str {
+    M::SQL.columns.of(dialect)
+}
+
+/// The statements that make the status column of a table that exists hold the machine's values, separated by semicolons;
+/// none on SQLite, where nothing keeps other values out.
+///
+/// A release that adds a state is preceded by this text, so that the rows of the new release never meet the constraint
+/// of the old one. One that removes a state is followed by it: where the column has a constraint, or is an `ENUM` of
+/// MySQL, no other value is held from then on. (An enum type of PostgreSQL can only grow.)
+#[must_use]
+pub const fn widen<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
+    *M::SQL.widen.of(dialect)
+}
+
+/// The query for rows that no state describes: `status`, a value that is no state of the machine, as text, and `held`, how
+/// many rows hold it. A check before a release that finds none has seen that every row can be read.
+#[must_use]
+pub const fn unknown_values<M: StateMachine>(dialect: Dialect) -> &'static str {
+    M::SQL.unknown_values.of(dialect)
+}
+
 /// Every statement that idempotent functions run, with its name.
 #[must_use]
 pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 4] {

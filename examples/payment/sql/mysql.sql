@@ -8,12 +8,22 @@
 -- refund: SetAside => Refunded
 -- close: Waiting => Closed
 
+-- PaymentStatus: columns of the table
+--   status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'waiting',
+--   version BIGINT NOT NULL DEFAULT 0,
+--   CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed'))
+
+-- PaymentStatus: widen
+ALTER TABLE payments
+  DROP CONSTRAINT payments_status_check,
+  ADD CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed'));
+
 -- PaymentStatus: history
 CREATE TABLE IF NOT EXISTS payments_history (
   trade_no VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   version BIGINT NOT NULL,
-  source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-  target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   cause VARBINARY(512),
   fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
@@ -21,6 +31,13 @@ CREATE TABLE IF NOT EXISTS payments_history (
   PRIMARY KEY (trade_no, version),
   UNIQUE (trade_no, event, cause)
 );
+
+-- PaymentStatus: unknown values
+SELECT status, COUNT(*) AS held
+  FROM payments
+ WHERE CAST(status AS BINARY) NOT IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed') OR status IS NULL
+ GROUP BY status
+ ORDER BY status;
 
 -- PaymentStatus: load
 SELECT status, version
@@ -246,12 +263,22 @@ SELECT seen.status AS status, seen.version AS version,
 -- refund: Paid => Refunded
 -- refund: Shipped => Refunded
 
+-- OrderStatus: columns of the table
+--   status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending',
+--   version BIGINT NOT NULL DEFAULT 0,
+--   CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded'))
+
+-- OrderStatus: widen
+ALTER TABLE orders
+  DROP CONSTRAINT orders_status_check,
+  ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded'));
+
 -- OrderStatus: history
 CREATE TABLE IF NOT EXISTS orders_history (
   out_trade_no VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   version BIGINT NOT NULL,
-  source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-  target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   cause VARBINARY(512),
   fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
@@ -259,6 +286,13 @@ CREATE TABLE IF NOT EXISTS orders_history (
   PRIMARY KEY (out_trade_no, version),
   UNIQUE (event, cause)
 );
+
+-- OrderStatus: unknown values
+SELECT status, COUNT(*) AS held
+  FROM orders
+ WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded') OR status IS NULL
+ GROUP BY status
+ ORDER BY status;
 
 -- OrderStatus: load
 SELECT status, version

@@ -8,6 +8,10 @@
 -- refund: SetAside => Refunded
 -- close: Waiting => Closed
 
+-- PaymentStatus: columns of the table
+--   status TEXT NOT NULL DEFAULT 'waiting',
+--   version INTEGER NOT NULL DEFAULT 0
+
 -- PaymentStatus: history
 CREATE TABLE IF NOT EXISTS payments_history (
   trade_no TEXT NOT NULL,
@@ -21,6 +25,13 @@ CREATE TABLE IF NOT EXISTS payments_history (
   PRIMARY KEY (trade_no, version),
   UNIQUE (trade_no, event, cause)
 );
+
+-- PaymentStatus: unknown values
+SELECT status, COUNT(*) AS held
+  FROM payments
+ WHERE status NOT IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed') OR status IS NULL
+ GROUP BY status
+ ORDER BY status;
 
 -- PaymentStatus: load
 SELECT status, version
@@ -241,6 +252,10 @@ SELECT seen.status AS status, seen.version AS version,
 -- refund: Paid => Refunded
 -- refund: Shipped => Refunded
 
+-- OrderStatus: columns of the table
+--   status TEXT NOT NULL DEFAULT 'pending',
+--   version INTEGER NOT NULL DEFAULT 0
+
 -- OrderStatus: history
 CREATE TABLE IF NOT EXISTS orders_history (
   out_trade_no TEXT NOT NULL,
@@ -254,6 +269,13 @@ CREATE TABLE IF NOT EXISTS orders_history (
   PRIMARY KEY (out_trade_no, version),
   UNIQUE (event, cause)
 );
+
+-- OrderStatus: unknown values
+SELECT status, COUNT(*) AS held
+  FROM orders
+ WHERE status NOT IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded') OR status IS NULL
+ GROUP BY status
+ ORDER BY status;
 
 -- OrderStatus: load
 SELECT status, version

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::Span;
-use syn::{Data, DeriveInput, Fields, Ident, LitStr, Path, Type};
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use syn::{Attribute, Data, DeriveInput, Fields, Ident, LitInt, LitStr, Path, Type};
 
-use super::attr;
 use super::case::RenameRule;
+use super::{attr, model};
 use crate::ctxt::Ctxt;
 
 pub(super) struct Machine<'a> {
@@ -22,9 +23,14 @@ pub(super) struct Options {
     pub(super) table: Option<LitStr>,
     pub(super) id: Vec<IdColumn>,
     pub(super) status: Option<LitStr>,
-    pub(super) version: Option<LitStr>,
+    pub(super) version: Option<Version>,
     pub(super) history: Option<History>,
-    pub(super) rename_all: Option<RenameRule>,
+    pub(super) rename_all: Option<(Ident, RenameRule)>,
+    pub(super) repr: Option<Repr>,
+    pub(super) length: Option<LitInt>,
+    pub(super) sqlx: bool,
+    pub(super) display: bool,
+    pub(super) module: Option<Ident>,
     pub(super) krate: Option<Path>,
     /// The options that the user meant to give, the misspelt ones too: none of them is missing.
     pub(super) meant: BTreeSet<&'static str>,
@@ -36,8 +42,29 @@ pub(super) struct IdColumn {
     pub(super) ty: Type,
 }
 
+/// `version = ".."` or `version = none`.
+pub(super) enum Version {
+    Column(LitStr),
+    None(Ident),
+}
+
+/// `repr = text`, `repr = int`, `repr = native` or `repr = native("..")`.
+pub(super) struct Repr {
+    pub(super) word: Ident,
+    pub(super) kind: ReprKind,
+}
+
+pub(super) enum ReprKind {
+    Text,
+    Int,
+    /// An enum type of the database, and its name when it is written.
+    Native(Option<LitStr>),
+}
+
 /// `history`, `history = ".."` or `history(..)`.
 pub(super) struct History {
+    /// The option's own token.
+    pub(super) word: Ident,
     pub(super) name: Option<LitStr>,
     pub(super) once: bool,
 }
@@ -45,6 +72,10 @@ pub(super) struct History {
 pub(super) struct State<'a> {
     pub(super) ident: &'a Ident,
     pub(super) fields: &'a Fields,
+    /// What the variant says to readers of the code: `#[doc]` and `#[deprecated]`.
+    pub(super) notes: Vec<&'a Attribute>,
+    /// The value that Rust gives to it, where it is written as a plain number.
+    pub(super) discriminant: Option<Stored>,
     pub(super) marks: Marks,
 }
 
@@ -54,8 +85,17 @@ pub(super) struct Marks {
     pub(super) initial: Option<Ident>,
     pub(super) terminal: bool,
     pub(super) rename: Option<LitStr>,
+    pub(super) aliases: Vec<Stored>,
+    pub(super) value: Option<Stored>,
     /// Something in it was not understood.
     pub(super) broken: bool,
+}
+
+/// A value of the status column, with the tokens that say it.
+#[derive(Clone)]
+pub(super) enum Stored {
+    Text(LitStr),
+    Int(i64, TokenStream),
 }
 
 /// `#[transition(event: Source | Source => Target, set(..))]`, up to where it stops to make sense.
@@ -91,6 +131,8 @@ impl<'a> Machine<'a> {
         let states = data.variants.iter().map(|variant| State {
             ident: &variant.ident,
             fields: &variant.fields,
+            notes: variant.attrs.iter().filter(|it| is_note(it)).collect(),
+            discriminant: attr::discriminant(variant),
             marks: attr::marks(cx, &variant.attrs),
         });
         let states = states.collect();
@@ -102,6 +144,50 @@ impl<'a> Machine<'a> {
     pub(super) fn state_names(&self) -> Vec<String> {
         self.states.iter().map(|state| state.ident.to_string()).collect()
     }
+}
+
+impl Options {
+    /// Whether the status column holds numbers.
+    pub(super) fn is_int(&self) -> bool {
+        matches!(&self.repr, Some(Repr { kind: ReprKind::Int, .. }))
+    }
+
+    /// The version's column, where it is written.
+    pub(super) fn version_column(&self) -> Option<&LitStr> {
+        match self.version.as_ref()? {
+            Version::Column(name) => Some(name),
+            Version::None(_) => None,
+        }
+    }
+}
+
+impl State<'_> {
+    /// The number that somebody wrote down for it.
+    pub(super) fn written_value(&self) -> Option<&Stored> {
+        self.marks.value.as_ref().or(self.discriminant.as_ref())
+    }
+}
+
+impl Stored {
+    pub(super) fn resolve(&self) -> model::Stored {
+        match self {
+            Self::Text(text) => model::Stored::Text(text.value()),
+            Self::Int(value, _) => model::Stored::Int(*value),
+        }
+    }
+}
+
+impl ToTokens for Stored {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Text(text) => text.to_tokens(tokens),
+            Self::Int(_, written) => written.to_tokens(tokens),
+        }
+    }
+}
+
+fn is_note(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("doc") || attribute.path().is_ident("deprecated")
 }
 
 fn not_an_enum(data: &Data) -> syn::Error {

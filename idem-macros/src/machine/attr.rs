@@ -1,6 +1,7 @@
 //! From `#[machine(..)]`, `#[state(..)]` and `#[transition(..)]` to the ast.
 
 mod list;
+mod value;
 
 use std::collections::BTreeSet;
 
@@ -10,14 +11,21 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Ident, Lit, LitStr, Path, Token, parenthesized};
 
 use self::list::{arguments, each, each_option};
+pub(super) use self::value::discriminant;
+use self::value::{alias, repr, stored_integer, version};
 use super::ast::{Assignment, History, IdColumn, Marks, Options, Transition, Value};
 use super::case::RenameRule;
 use crate::ctxt::Ctxt;
 use crate::suggest;
 
-const MACHINE: &[&str] = &["table", "id", "status", "version", "history", "rename_all", "crate"];
+#[rustfmt::skip] // In the order of the documentation.
+const MACHINE: &[&str] = &[
+    "table", "id", "status", "version", "history", "repr", "rename_all", "length", "sqlx", "display", "module", "crate",
+];
 const HISTORY: &[&str] = &["name", "cause"];
-const STATE: &[&str] = &["initial", "terminal", "rename"];
+const STATE: &[&str] = &["initial", "terminal", "rename", "alias", "value"];
+/// What may stand more than once.
+const REPEATED: &[&str] = &["alias"];
 const TRANSITION: &[&str] = &["set"];
 
 /// The attributes of the enum.
@@ -66,11 +74,16 @@ fn machine_options(cx: &Ctxt, attribute: &Attribute, options: &mut Options) {
 fn machine_option(cx: &Ctxt, name: &Ident, input: ParseStream<'_>, options: &mut Options) -> syn::Result<()> {
     match name.to_string().as_str() {
         "table" => options.table = Some(text(input)?),
-        "status" => options.status = Some(text(input)?),
-        "version" => options.version = Some(text(input)?),
         "id" => options.id = id_columns(cx, input)?,
-        "history" => options.history = Some(history(cx, input)?),
-        "rename_all" => options.rename_all = Some(rename_rule(&text(input)?)?),
+        "status" => options.status = Some(text(input)?),
+        "version" => options.version = Some(version(input)?),
+        "history" => options.history = Some(history(cx, name, input)?),
+        "repr" => options.repr = Some(repr(input)?),
+        "rename_all" => options.rename_all = Some((name.clone(), rename_rule(&text(input)?)?)),
+        "length" => options.length = Some(input.parse::<Token![=]>().and_then(|_| input.parse())?),
+        "sqlx" => options.sqlx = true,
+        "display" => options.display = true,
+        "module" => options.module = Some(input.parse::<Token![=]>().and_then(|_| input.parse())?),
         _ => options.krate = Some(runtime_path(input)?),
     }
     Ok(())
@@ -103,8 +116,8 @@ fn id_columns(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Vec<IdColumn>> {
     Ok(columns)
 }
 
-fn history(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<History> {
-    let mut history = History { name: None, once: false };
+fn history(cx: &Ctxt, word: &Ident, input: ParseStream<'_>) -> syn::Result<History> {
+    let mut history = History { word: word.clone(), name: None, once: false };
     if input.peek(Token![=]) {
         history.name = Some(text(input)?);
     } else if input.peek(syn::token::Paren) {
@@ -151,6 +164,8 @@ fn state_options(cx: &Ctxt, attribute: &Attribute, marks: &mut Marks) {
             match name.to_string().as_str() {
                 "initial" => marks.initial = Some(name.clone()),
                 "terminal" => marks.terminal = true,
+                "alias" => marks.aliases.push(alias(input)?),
+                "value" => marks.value = Some(stored_integer(input)?),
                 _ => marks.rename = Some(text(input)?),
             }
             Ok(())

@@ -4,6 +4,7 @@ mod columns;
 mod events;
 mod graph;
 mod states;
+mod values;
 
 use super::ast::Machine;
 use super::model::Model;
@@ -13,12 +14,13 @@ use crate::ctxt::Ctxt;
 pub(super) fn resolve(cx: &Ctxt, machine: &Machine<'_>) -> Model {
     check_generics(cx, machine);
     columns::check(cx, machine);
+    values::check(cx, machine);
     // `&`, not `&&`: each of them reports.
     let whole = states::check(cx, machine) & events::check(cx, machine);
     let model = Model::from_ast(machine);
     // A name that is not resolved would make the state that was meant look unreachable.
     if whole {
-        graph::check(cx, &model);
+        graph::check(cx, machine, &model);
     }
     model
 }

@@ -3,6 +3,7 @@
 mod events;
 mod module;
 mod statements;
+mod values;
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -24,8 +25,9 @@ pub(super) fn with(model: &Model, row: &TokenStream, other_variants: &TokenStrea
         inherent(model, row, other_variants),
         state_machine(model, other_variants),
         identifier(model),
-        history(model),
+        capabilities(model),
         states(model),
+        values::all(model),
         events::all(model, &statements),
     ];
     let scope = scope(model, &items);
@@ -34,13 +36,23 @@ pub(super) fn with(model: &Model, row: &TokenStream, other_variants: &TokenStrea
 
 /// Everything that users do not name stands in here, where `_idem` is the runtime.
 fn scope(model: &Model, items: &[TokenStream]) -> TokenStream {
-    let runtime = model.krate.as_ref().map_or(quote!(::idem_runtime), |path| quote!(#path));
+    let (runtime, deprecated) = (runtime(model), allow_deprecated(model));
     quote! {
+        #deprecated
         const _: () = {
             use #runtime as _idem;
             #(#items)*
         };
     }
+}
+
+fn runtime(model: &Model) -> TokenStream {
+    model.krate.as_ref().map_or(quote!(::idem_runtime), |path| quote!(#path))
+}
+
+/// Whoever deprecates a state still has rows in it.
+fn allow_deprecated(model: &Model) -> Option<TokenStream> {
+    model.states.iter().any(State::is_deprecated).then(|| quote!(#[allow(deprecated)]))
 }
 
 /// `row` and `allows`, which is no method of the trait because a `const fn` cannot be.
@@ -105,15 +117,20 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
     let (states, initial) = (model.states.iter().map(|state| &state.ident), &model.state(model.initial).ident);
     let (mermaid, dot) = (diagram::mermaid(model), diagram::dot(model));
     let (transitions, sql, events) = (transitions(model), statements::machine(model), event_list(model));
-    let (names, stored) = (arms(model, State::name), arms(model, |state| state.stored.clone()));
+    let (names, stored) = (arms(model, State::name), arms(model, |state| state.stored.raw()));
+    let (module, by_state, typed) = (&model.module, module::by_state(model), module::by_state_arms(model));
+    let (aliases, repr, label) = (values::aliases(model), values::repr(model), values::label(model, other_variants));
     quote! {
         #[automatically_derived]
         impl _idem::__private::StateMachine for #machine {
             type Id = #id;
+            type ByState = #module::#by_state<Self>;
             const NAME: &'static str = #name;
             const TABLE: &'static str = #table;
             const STATES: &'static [Self] = &[#(Self::#states),*];
             const INITIAL: Self = Self::#initial;
+            const REPR: _idem::__private::Repr = #repr;
+            const ALIASES: &'static [(&'static str, Self)] = &[#(#aliases),*];
             const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[#(#transitions),*];
             const MERMAID: &'static str = #mermaid;
             const DOT: &'static str = #dot;
@@ -124,6 +141,10 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
             }
             fn stored(self) -> &'static str {
                 match self { #(#stored,)* #other_variants }
+            }
+            #label
+            fn by_state(__row: _idem::__private::Row<Self>) -> Self::ByState {
+                match __row.state() { #(#typed,)* #other_variants }
             }
         }
     }
@@ -173,14 +194,17 @@ fn identifier(model: &Model) -> TokenStream {
     }
 }
 
-fn history(model: &Model) -> TokenStream {
+/// What its calls may ask for.
+fn capabilities(model: &Model) -> TokenStream {
     let machine = &model.ident;
-    match &model.history {
-        Some(_) => quote! {
+    let history = model.history.as_ref().map(|_| quote!(HasHistory));
+    let version = model.version.as_ref().map(|_| quote!(HasVersion));
+    let traits = history.into_iter().chain(version);
+    quote! {
+        #(
             #[automatically_derived]
-            impl _idem::__private::HasHistory for #machine {}
-        },
-        None => TokenStream::new(),
+            impl _idem::__private::#traits for #machine {}
+        )*
     }
 }
 

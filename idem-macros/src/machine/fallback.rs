@@ -5,12 +5,13 @@ use quote::quote;
 use syn::DeriveInput;
 
 use super::expand;
-use super::model::Model;
+use super::model::{BY_STATE, Model};
 
 /// The errors and the expansion of what could be resolved.
 pub(super) fn machine(input: &DeriveInput, mut model: Model, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
-    if model.states.is_empty() || !input.generics.params.is_empty() {
+    let hides_an_item = model.states.iter().any(|state| state.name() == BY_STATE);
+    if model.states.is_empty() || hides_an_item || !input.generics.params.is_empty() {
         return errors;
     }
     // A missing edge may be the reason why an event seems to repeat, and calls without a cause would be errors then.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
-use syn::{LitStr, Path, Type, Visibility};
+use syn::{Attribute, LitStr, Path, Type, Visibility};
 
 use super::{ast, case};
 use crate::suggest;
@@ -19,7 +19,13 @@ pub(crate) struct Model {
     pub(crate) table: String,
     pub(crate) id: Vec<Column>,
     pub(crate) status: String,
-    pub(crate) version: String,
+    /// `None`: a row is told from its former visits by nothing.
+    pub(crate) version: Option<String>,
+    pub(crate) repr: Repr,
+    /// How many characters the status column takes.
+    pub(crate) length: usize,
+    pub(crate) sqlx: bool,
+    pub(crate) display: bool,
     pub(crate) history: Option<History>,
     /// As the enum declares them.
     pub(crate) states: Vec<State>,
@@ -48,8 +54,31 @@ pub(crate) struct History {
 
 pub(crate) struct State {
     pub(crate) ident: Ident,
-    pub(crate) stored: String,
+    /// What its variant says to readers of the code: `#[doc]` and `#[deprecated]`.
+    pub(crate) notes: Vec<Attribute>,
+    /// Its name as `rename` and `rename_all` have it.
+    pub(crate) label: String,
+    /// What the status column holds.
+    pub(crate) stored: Stored,
+    /// What it also may hold.
+    pub(crate) aliases: Vec<Stored>,
     pub(crate) terminal: bool,
+}
+
+/// A value of the status column.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Stored {
+    Text(String),
+    Int(i64),
+}
+
+/// What the status column is to the database.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Repr {
+    Text,
+    Int,
+    /// An enum type of PostgreSQL, by its name, and an ENUM of MySQL.
+    Native(String),
 }
 
 pub(crate) struct Event {
@@ -101,6 +130,25 @@ impl Column {
 impl State {
     pub(crate) fn name(&self) -> String {
         unraw(&self.ident)
+    }
+
+    /// Every value that stands for it, the one that is written first.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Stored> {
+        [&self.stored].into_iter().chain(&self.aliases)
+    }
+
+    pub(crate) fn is_deprecated(&self) -> bool {
+        self.notes.iter().any(|note| note.path().is_ident("deprecated"))
+    }
+}
+
+impl Stored {
+    /// The value as text, which is how statements read it.
+    pub(crate) fn raw(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Int(number) => number.to_string(),
+        }
     }
 }
 
@@ -159,10 +207,14 @@ impl Model {
             ident: machine.original.ident.clone(),
             visibility: machine.original.vis.clone(),
             krate: options.krate.clone(),
-            module: module(&machine.original.ident),
+            module: options.module.clone().unwrap_or_else(|| module(&machine.original.ident)),
             id: id_columns(&options.id),
             status: text(&options.status, "status"),
-            version: text(&options.version, "version"),
+            version: version(options),
+            repr: repr(machine),
+            length: length(options),
+            sqlx: options.sqlx,
+            display: options.display,
             history: options.history.as_ref().map(|it| History {
                 table: text(&it.name, &history_name(&table, options.status.as_ref())),
                 once: it.once,
@@ -188,6 +240,9 @@ fn module(machine: &Ident) -> Ident {
     case::ident(&case::snake(&unraw(machine)), machine.span())
 }
 
+/// The enum beside the types of the states and events that holds a row by its state.
+pub(crate) const BY_STATE: &str = "ByState";
+
 /// The name of the event's type.
 pub(super) fn type_ident(event: &Ident) -> Ident {
     case::ident(&case::pascal(&unraw(event)), event.span())
@@ -198,12 +253,46 @@ pub(crate) fn unraw(ident: &Ident) -> String {
     ident.unraw().to_string()
 }
 
-/// The value that the status column holds for the state.
-pub(super) fn stored(machine: &ast::Machine<'_>, state: &ast::State<'_>) -> String {
-    match (&state.marks.rename, machine.options.rename_all) {
+/// How many characters the status column takes when nothing says it.
+const LENGTH: usize = 64;
+
+/// How many characters the status column takes.
+pub(super) fn length(options: &ast::Options) -> usize {
+    options.length.as_ref().and_then(|length| length.base10_parse().ok()).unwrap_or(LENGTH)
+}
+
+/// The version's column, unless there is none.
+pub(super) fn version(options: &ast::Options) -> Option<String> {
+    match &options.version {
+        Some(ast::Version::Column(name)) => Some(name.value()),
+        Some(ast::Version::None(_)) => None,
+        None => Some("version".to_owned()),
+    }
+}
+
+fn repr(machine: &ast::Machine<'_>) -> Repr {
+    match machine.options.repr.as_ref().map(|repr| &repr.kind) {
+        None | Some(ast::ReprKind::Text) => Repr::Text,
+        Some(ast::ReprKind::Int) => Repr::Int,
+        Some(ast::ReprKind::Native(Some(name))) => Repr::Native(name.value()),
+        Some(ast::ReprKind::Native(None)) => Repr::Native(case::snake(&unraw(&machine.original.ident))),
+    }
+}
+
+/// The state's name as `rename` and `rename_all` have it.
+fn label(machine: &ast::Machine<'_>, state: &ast::State<'_>) -> String {
+    match (&state.marks.rename, &machine.options.rename_all) {
         (Some(name), _) => name.value(),
-        (None, Some(rule)) => rule.apply(&unraw(state.ident)),
+        (None, Some((_, rule))) => rule.apply(&unraw(state.ident)),
         (None, None) => unraw(state.ident),
+    }
+}
+
+/// The value that the status column holds for the state: without `repr = int` its label.
+pub(super) fn stored(machine: &ast::Machine<'_>, state: &ast::State<'_>) -> Stored {
+    match state.written_value().filter(|_| machine.options.is_int()) {
+        Some(value) => value.resolve(),
+        None => Stored::Text(label(machine, state)),
     }
 }
 
@@ -212,7 +301,10 @@ fn states(machine: &ast::Machine<'_>) -> Vec<State> {
     units
         .map(|state| State {
             ident: state.ident.clone(),
+            notes: state.notes.iter().copied().cloned().collect(),
+            label: label(machine, state),
             stored: stored(machine, state),
+            aliases: state.marks.aliases.iter().map(ast::Stored::resolve).collect(),
             terminal: state.marks.terminal,
         })
         .collect()
@@ -241,7 +333,8 @@ impl Names {
 }
 
 fn events(machine: &ast::Machine<'_>, names: &Names, initial: StateId) -> Vec<Event> {
-    let mut types: BTreeSet<String> = machine.states.iter().map(|state| unraw(state.ident)).collect();
+    let states = machine.states.iter().map(|state| unraw(state.ident));
+    let mut types: BTreeSet<String> = states.chain([BY_STATE.to_owned()]).collect();
     let mut events = Vec::new();
     for transition in &machine.transitions {
         let type_ident = type_ident(&transition.event);

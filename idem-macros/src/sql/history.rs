@@ -8,24 +8,34 @@ use crate::machine::model::{Column, Event, History, Model};
 struct Types {
     version: &'static str,
     name: &'static str,
+    /// A value of the status column.
+    status: &'static str,
     /// Compared as bytes: a cause is equal to itself and to nothing else.
     cause: &'static str,
     fingerprint: &'static str,
     at: &'static str,
 }
 
-const POSTGRES: Types =
-    Types { version: "BIGINT", name: "TEXT", cause: "TEXT COLLATE \"C\"", fingerprint: "TEXT", at: "TIMESTAMPTZ" };
+const POSTGRES: Types = Types {
+    version: "BIGINT",
+    name: "TEXT",
+    status: "TEXT",
+    cause: "TEXT COLLATE \"C\"",
+    fingerprint: "TEXT",
+    at: "TIMESTAMPTZ",
+};
 
 const MYSQL: Types = Types {
     version: "BIGINT",
     name: "VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    status: "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     cause: "VARBINARY(512)",
     fingerprint: "VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin",
     at: "DATETIME(6)",
 };
 
-const SQLITE: Types = Types { version: "INTEGER", name: "TEXT", cause: "TEXT", fingerprint: "TEXT", at: "TEXT" };
+const SQLITE: Types =
+    Types { version: "INTEGER", name: "TEXT", status: "TEXT", cause: "TEXT", fingerprint: "TEXT", at: "TEXT" };
 
 /// Creates the history's table, whose unique keys say how often a cause moves a row.
 pub(super) fn create_table(dialect: Dialect, model: &Model, history: &History) -> String {
@@ -35,8 +45,8 @@ pub(super) fn create_table(dialect: Dialect, model: &Model, history: &History) -
     let ids = model.id.iter().map(|it| format!("{} {} NOT NULL", writer.column(&it.name()), id_type(dialect, it)));
     let own = [
         format!("version {} NOT NULL", types.version),
-        format!("source {} NOT NULL", types.name),
-        format!("target {} NOT NULL", types.name),
+        format!("source {} NOT NULL", types.status),
+        format!("target {} NOT NULL", types.status),
         format!("event {} NOT NULL", types.name),
         format!("cause {}", types.cause),
         format!("fingerprint {}", types.fingerprint),
@@ -88,8 +98,8 @@ pub(super) fn enter(dialect: Dialect, model: &Model, event: &Event, version: Ver
 
 fn insert_from_row(w: &mut Writer<'_>, event: &Event, version: Version, history: &History, lock: &str) -> String {
     let (entries, columns, table) = (w.quoted_path(&history.table), columns(w), w.table());
-    let (id, old, source, next) = (w.id_list(""), w.status(), w.is_source(event, ""), w.version());
-    let (target, name, now) = (w.stored(event.target), literal(&event.name()), w.now());
+    let (id, old, source, next) = (w.id_list(""), w.status_text(""), w.is_source(event, ""), w.version_value(""));
+    let (target, name, now) = (w.stored_text(event.target), literal(&event.name()), w.now());
     let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
     let (id_is, at, lock) = (w.id_is(""), w.and_version(version, ""), clause(lock));
     format!(
@@ -109,15 +119,15 @@ pub(super) fn explain(dialect: Dialect, model: &Model, event: &Event, history: &
 
 fn select_all(w: &mut Writer<'_>, dialect: Dialect, event: &Event, history: &History) -> String {
     let (table, entries, lock) = (w.table(), w.quoted_path(&history.table), row_lock(dialect));
-    let (status, version, here) = (w.status(), w.version(), here(w, history));
+    let (status, version, here) = (w.status_text("seen"), w.version_value("seen"), here(w, history));
     let caused = is_caused(w, "caused", event, history);
     let latest = is_last(w, "latest", &entries, "", lock);
-    let to_target = format!(" AND target = {}", w.stored(event.target));
+    let to_target = format!(" AND {}", w.is_target(event));
     let passed = is_last(w, "passed", &entries, &to_target, lock);
     let (latest_cause, passed_cause) = (cause_text(dialect, "latest"), cause_text(dialect, "passed"));
     let (seen, lock) = (w.id_is("seen"), clause(lock));
     format!(
-        "SELECT seen.{status} AS status, seen.{version} AS version,
+        "SELECT {status} AS status, {version} AS version,
        caused.version AS caused, caused.fingerprint AS caused_fingerprint,
        {here} AS caused_here,
        latest.target AS latest_target, {latest_cause} AS latest_cause,

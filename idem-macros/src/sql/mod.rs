@@ -1,5 +1,6 @@
 //! From a model to its statements, as text that a reviewer reads: keywords in upper case, one clause a line.
 
+mod columns;
 mod history;
 mod keywords;
 mod mysql;
@@ -75,6 +76,29 @@ pub(crate) fn load(model: &Model) -> PerDialect<Statement> {
 pub(crate) fn history(model: &Model) -> Option<PerDialect<String>> {
     let history = model.history.as_ref()?;
     Some(PerDialect::new(|dialect| history::create_table(dialect, model, history)))
+}
+
+/// The name of PostgreSQL's enum type as its statements take it.
+pub(crate) fn type_name(model: &Model, name: &str) -> String {
+    Writer::new(Dialect::Postgres, model, 0, &[]).quoted_path(name)
+}
+
+/// What a migration says of the status and version columns.
+pub(crate) struct ColumnsSql {
+    pub(crate) status_type: PerDialect<Option<String>>,
+    pub(crate) definitions: PerDialect<String>,
+    pub(crate) widen: PerDialect<Option<String>>,
+    pub(crate) unknown_values: PerDialect<String>,
+}
+
+/// The columns of the machine.
+pub(crate) fn columns(model: &Model) -> ColumnsSql {
+    ColumnsSql {
+        status_type: PerDialect::new(|dialect| columns::status_type(dialect, model)),
+        definitions: PerDialect::new(|dialect| columns::definitions(dialect, model)),
+        widen: PerDialect::new(|dialect| columns::widen(dialect, model)),
+        unknown_values: PerDialect::new(|dialect| columns::unknown_values(dialect, model)),
+    }
 }
 
 /// All statements of one event.

@@ -8,7 +8,6 @@ use crate::machine::model::{Event, Model};
 /// `UPDATE .. RETURNING`.
 pub(super) fn fire(model: &Model, event: &Event, version: Version) -> Statement {
     let mut w = Writer::new(Dialect::MySql, model, event.fields().count(), &[]);
-    let next = format!("LAST_INSERT_ID({} + 1)", w.version());
-    let sql = w.update(event, version, &next);
+    let sql = w.update(event, version, |column| format!("LAST_INSERT_ID({column} + 1)"));
     w.finish(sql)
 }

@@ -60,10 +60,9 @@ fn caused(w: &mut Writer<'_>, event: &Event, history: &History) -> String {
 }
 
 fn moved(w: &mut Writer<'_>, event: &Event, version: Version, unless: &str, ids: &str) -> String {
-    let next = format!("{} + 1", w.version());
-    let (table, sets) = (w.table(), w.assignments(event, &next));
+    let (table, sets) = (w.table(), w.assignments(event, |column| format!("{column} + 1")));
     let (id, source, at) = (w.id_is(""), w.is_source(event, ""), w.and_version(version, ""));
-    let new = renamed(&w.version(), "version");
+    let new = w.version_as("", "version");
     format!(
         "  UPDATE {table}
      SET {sets}
@@ -91,31 +90,27 @@ fn locked(w: &mut Writer<'_>, event: &Event, version: Version) -> String {
 }
 
 fn moved_from_locked(w: &mut Writer<'_>, event: &Event, version: Version) -> String {
-    let (table, name, column) = (w.table(), w.table_name(), w.version());
-    let sets = w.assignments(event, &format!("{name}.{column} + 1"));
+    let (table, name) = (w.table(), w.table_name());
+    let sets = w.assignments(event, |column| format!("{name}.{column} + 1"));
     let (same, status, at) = (w.same_id(&name, "locked"), w.status(), w.and_version(version, &name));
-    let (ids, new) = (w.id_list(&name), returned(&name, &column));
+    let (ids, new) = (w.id_list(&name), w.version_as(&name, "version"));
+    let source = w.as_text("locked.status".to_owned());
     format!(
         "  UPDATE {table}
      SET {sets}
     FROM locked
    WHERE {same} AND {name}.{status} = locked.status{at}
-  RETURNING {ids}, {new}, locked.status AS source"
+  RETURNING {ids}, {new}, {source} AS source"
     )
-}
-
-/// `orders.version`, by whatever name the table has it.
-fn returned(table: &str, column: &str) -> String {
-    format!("{table}.{}", renamed(column, "version"))
 }
 
 fn entered(w: &mut Writer<'_>, event: &Event, history: &History) -> String {
     let (entries, columns, ids) = (w.quoted_path(&history.table), columns(w), w.id_list(""));
     let source = match event.sources.as_slice() {
-        [source] => w.stored(source.state),
+        [source] => w.stored_text(source.state),
         _ => "source".to_owned(),
     };
-    let (target, name, now) = (w.stored(event.target), literal(&event.name()), w.now());
+    let (target, name, now) = (w.stored_text(event.target), literal(&event.name()), w.now());
     let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
     format!(
         "  INSERT INTO {entries} ({columns})
@@ -126,9 +121,9 @@ fn entered(w: &mut Writer<'_>, event: &Event, history: &History) -> String {
 
 /// One row in every case, so that each way in which nothing moved can be told from the others.
 fn answer(w: &mut Writer<'_>, columns: &str, join: &str) -> String {
-    let (table, status, version, seen) = (w.table(), w.status(), w.version(), w.id_is("seen"));
+    let (table, status, version, seen) = (w.table(), w.status_text("seen"), w.version_value("seen"), w.id_is("seen"));
     format!(
-        "SELECT moved.version AS applied, seen.{status} AS status, seen.{version} AS version{columns}
+        "SELECT moved.version AS applied, {status} AS status, {version} AS version{columns}
   FROM (SELECT 1) AS one
   LEFT JOIN {table} AS seen ON {seen}{join}
   LEFT JOIN moved ON TRUE"

@@ -509,88 +509,88 @@ fn the_table_of_a_history() {
     check(
         &orders(&quote!(history(name = "moves", cause = once))),
         &expect![[r#"
-        CREATE TABLE IF NOT EXISTS moves (
-          order_id BIGINT NOT NULL,
-          version BIGINT NOT NULL,
-          source TEXT NOT NULL,
-          target TEXT NOT NULL,
-          event TEXT NOT NULL,
-          cause TEXT COLLATE "C",
-          fingerprint TEXT,
-          at TIMESTAMPTZ NOT NULL,
-          PRIMARY KEY (order_id, version),
-          UNIQUE (event, cause)
-        )
+            CREATE TABLE IF NOT EXISTS moves (
+              order_id BIGINT NOT NULL,
+              version BIGINT NOT NULL,
+              source TEXT NOT NULL,
+              target TEXT NOT NULL,
+              event TEXT NOT NULL,
+              cause TEXT COLLATE "C",
+              fingerprint TEXT,
+              at TIMESTAMPTZ NOT NULL,
+              PRIMARY KEY (order_id, version),
+              UNIQUE (event, cause)
+            )
 
-        CREATE TABLE IF NOT EXISTS moves (
-          order_id BIGINT NOT NULL,
-          version BIGINT NOT NULL,
-          source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-          target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-          event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-          cause VARBINARY(512),
-          fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
-          at DATETIME(6) NOT NULL,
-          PRIMARY KEY (order_id, version),
-          UNIQUE (event, cause)
-        )
+            CREATE TABLE IF NOT EXISTS moves (
+              order_id BIGINT NOT NULL,
+              version BIGINT NOT NULL,
+              source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              cause VARBINARY(512),
+              fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+              at DATETIME(6) NOT NULL,
+              PRIMARY KEY (order_id, version),
+              UNIQUE (event, cause)
+            )
 
-        CREATE TABLE IF NOT EXISTS moves (
-          order_id INTEGER NOT NULL,
-          version INTEGER NOT NULL,
-          source TEXT NOT NULL,
-          target TEXT NOT NULL,
-          event TEXT NOT NULL,
-          cause TEXT,
-          fingerprint TEXT,
-          at TEXT NOT NULL,
-          PRIMARY KEY (order_id, version),
-          UNIQUE (event, cause)
-        )"#]],
+            CREATE TABLE IF NOT EXISTS moves (
+              order_id INTEGER NOT NULL,
+              version INTEGER NOT NULL,
+              source TEXT NOT NULL,
+              target TEXT NOT NULL,
+              event TEXT NOT NULL,
+              cause TEXT,
+              fingerprint TEXT,
+              at TEXT NOT NULL,
+              PRIMARY KEY (order_id, version),
+              UNIQUE (event, cause)
+            )"#]],
     );
     check(
         &awkward(),
         &expect![[r#"
-        CREATE TABLE IF NOT EXISTS "Shop".order_log (
-          tenant BIGINT NOT NULL,
-          type UUID NOT NULL,
-          version BIGINT NOT NULL,
-          source TEXT NOT NULL,
-          target TEXT NOT NULL,
-          event TEXT NOT NULL,
-          cause TEXT COLLATE "C",
-          fingerprint TEXT,
-          at TIMESTAMPTZ NOT NULL,
-          PRIMARY KEY (tenant, type, version),
-          UNIQUE (tenant, type, event, cause)
-        )
+            CREATE TABLE IF NOT EXISTS "Shop".order_log (
+              tenant BIGINT NOT NULL,
+              type UUID NOT NULL,
+              version BIGINT NOT NULL,
+              source TEXT NOT NULL,
+              target TEXT NOT NULL,
+              event TEXT NOT NULL,
+              cause TEXT COLLATE "C",
+              fingerprint TEXT,
+              at TIMESTAMPTZ NOT NULL,
+              PRIMARY KEY (tenant, type, version),
+              UNIQUE (tenant, type, event, cause)
+            )
 
-        CREATE TABLE IF NOT EXISTS `Shop`.order_log (
-          tenant BIGINT NOT NULL,
-          type BINARY(16) NOT NULL,
-          version BIGINT NOT NULL,
-          source VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-          target VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-          event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-          cause VARBINARY(512),
-          fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
-          at DATETIME(6) NOT NULL,
-          PRIMARY KEY (tenant, type, version),
-          UNIQUE (tenant, type, event, cause)
-        )
+            CREATE TABLE IF NOT EXISTS `Shop`.order_log (
+              tenant BIGINT NOT NULL,
+              type BINARY(16) NOT NULL,
+              version BIGINT NOT NULL,
+              source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              cause VARBINARY(512),
+              fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+              at DATETIME(6) NOT NULL,
+              PRIMARY KEY (tenant, type, version),
+              UNIQUE (tenant, type, event, cause)
+            )
 
-        CREATE TABLE IF NOT EXISTS "Shop".order_log (
-          tenant INTEGER NOT NULL,
-          type BLOB NOT NULL,
-          version INTEGER NOT NULL,
-          source TEXT NOT NULL,
-          target TEXT NOT NULL,
-          event TEXT NOT NULL,
-          cause TEXT,
-          fingerprint TEXT,
-          at TEXT NOT NULL,
-          PRIMARY KEY (tenant, type, version),
-          UNIQUE (tenant, type, event, cause)
-        )"#]],
+            CREATE TABLE IF NOT EXISTS "Shop".order_log (
+              tenant INTEGER NOT NULL,
+              type BLOB NOT NULL,
+              version INTEGER NOT NULL,
+              source TEXT NOT NULL,
+              target TEXT NOT NULL,
+              event TEXT NOT NULL,
+              cause TEXT,
+              fingerprint TEXT,
+              at TEXT NOT NULL,
+              PRIMARY KEY (tenant, type, version),
+              UNIQUE (tenant, type, event, cause)
+            )"#]],
     );
 }

@@ -2,7 +2,7 @@
 
 use super::keywords::is_keyword;
 use super::{Bind, Dialect, Statement, Version};
-use crate::machine::model::{Assignment, Event, Model, StateId, Value, unraw};
+use crate::machine::model::{Assignment, Event, Model, Repr, StateId, Stored, Value, unraw};
 
 /// Writes one statement.
 pub(super) struct Writer<'m> {
@@ -73,50 +73,50 @@ impl<'m> Writer<'m> {
         self.id().into_iter().map(|column| format!("{}{column}", dot(of))).collect::<Vec<_>>().join(", ")
     }
 
-    /// `status = 'pending'` or `status IN ('paid', 'shipped')`.
+    /// `status = 'pending'` or `status IN ('paid', 'shipped')`, with every value that stands for one of the sources.
     pub(super) fn is_source(&self, event: &Event, of: &str) -> String {
-        let status = format!("{}{}", dot(of), self.status());
-        match event.sources.as_slice() {
-            [source] => format!("{status} = {}", self.stored(source.state)),
-            sources => {
-                let values: Vec<_> = sources.iter().map(|source| self.stored(source.state)).collect();
-                format!("{status} IN ({})", values.join(", "))
-            }
-        }
+        let sources = event.sources.iter().flat_map(|source| self.model.state(source.state).values());
+        is_one_of(&format!("{}{}", dot(of), self.status()), &sources.map(value).collect::<Vec<_>>())
+    }
+
+    /// The same of the history's column `target`, which holds text.
+    pub(super) fn is_target(&self, event: &Event) -> String {
+        let values = self.model.state(event.target).values();
+        is_one_of("target", &values.map(|value| literal(&value.raw())).collect::<Vec<_>>())
     }
 
     /// ` AND version = $5`, when the caller names one.
     pub(super) fn and_version(&mut self, version: Version, of: &str) -> String {
-        match version {
-            Version::Any => String::new(),
-            Version::Expected => {
+        match (version, self.version()) {
+            (Version::Expected, Some(column)) => {
                 let parameter = self.parameters(Bind::Version).concat();
-                format!(" AND {}{} = {parameter}", dot(of), self.version())
+                format!(" AND {}{column} = {parameter}", dot(of))
             }
+            _ => String::new(),
         }
     }
 
-    /// What the event writes, `next` being the new version.
-    pub(super) fn assignments(&mut self, event: &Event, next: &str) -> String {
+    /// What the event writes, the version by way of `next`.
+    pub(super) fn assignments(&mut self, event: &Event, next: impl Fn(&str) -> String) -> String {
         let mut fields = self.parameters(Bind::Fields).into_iter();
         let status = format!("{} = {}", self.status(), self.stored(event.target));
         let sets = event.assignments.iter().map(|set| {
-            let value = self.value(set).or_else(|| fields.next()).unwrap_or_default();
+            let value = self.set_value(set).or_else(|| fields.next()).unwrap_or_default();
             format!("{} = {value}", self.column(&unraw(&set.column)))
         });
-        let version = format!("{} = {next}", self.version());
-        [status].into_iter().chain(sets).chain([version]).collect::<Vec<_>>().join(", ")
+        let version = self.version().map(|column| format!("{column} = {}", next(&column)));
+        [status].into_iter().chain(sets).chain(version).collect::<Vec<_>>().join(", ")
     }
 
     /// The compare-and-swap by itself.
-    pub(super) fn update(&mut self, event: &Event, version: Version, next: &str) -> String {
+    pub(super) fn update(&mut self, event: &Event, version: Version, next: impl Fn(&str) -> String) -> String {
         let (table, sets) = (self.table(), self.assignments(event, next));
         let (id, source, at) = (self.id_is(""), self.is_source(event, ""), self.and_version(version, ""));
         format!("UPDATE {table}\n   SET {sets}\n WHERE {id} AND {source}{at}")
     }
 
     /// The text of the value; none for a field of the event.
-    fn value(&self, set: &Assignment) -> Option<String> {
+    fn set_value(&self, set: &Assignment) -> Option<String> {
         Some(match &set.value {
             Value::Now => self.now().to_owned(),
             Value::Null => "NULL".to_owned(),
@@ -138,13 +138,34 @@ impl<'m> Writer<'m> {
 
     /// Reads status and version of one row.
     pub(super) fn select_row(&mut self, lock: &str) -> String {
-        let (status, version) = (renamed(&self.status(), "status"), renamed(&self.version(), "version"));
+        let (status, version) = (renamed(&self.status_text(""), "status"), self.version_as("", "version"));
         let (table, id, lock) = (self.table(), self.id_is(""), clause(lock));
         format!("SELECT {status}, {version}\n  FROM {table}\n WHERE {id}{lock}")
     }
 
+    /// The value that is written for the state.
     pub(super) fn stored(&self, state: StateId) -> String {
-        literal(&self.model.state(state).stored)
+        value(&self.model.state(state).stored)
+    }
+
+    /// The same as text.
+    pub(super) fn stored_text(&self, state: StateId) -> String {
+        literal(&self.model.state(state).stored.raw())
+    }
+
+    /// The status as text, which is how it is read and kept in the history.
+    pub(super) fn status_text(&self, of: &str) -> String {
+        self.as_text(format!("{}{}", dot(of), self.status()))
+    }
+
+    /// A value of the status column as text.
+    pub(super) fn as_text(&self, status: String) -> String {
+        match (&self.model.repr, self.dialect) {
+            (Repr::Int | Repr::Native(_), Dialect::Postgres) => format!("{status}::text"),
+            (Repr::Int, Dialect::MySql) => format!("CAST({status} AS CHAR)"),
+            (Repr::Int, Dialect::Sqlite) => format!("CAST({status} AS TEXT)"),
+            (Repr::Text, _) | (Repr::Native(_), Dialect::MySql | Dialect::Sqlite) => status,
+        }
     }
 
     pub(super) fn table(&self) -> String {
@@ -161,8 +182,21 @@ impl<'m> Writer<'m> {
         self.column(&self.model.status)
     }
 
-    pub(super) fn version(&self) -> String {
-        self.column(&self.model.version)
+    pub(super) fn version(&self) -> Option<String> {
+        self.model.version.as_ref().map(|version| self.column(version))
+    }
+
+    /// `seen.version`, or a number that means nothing where there is none.
+    pub(super) fn version_value(&self, of: &str) -> String {
+        self.version().map_or("0".to_owned(), |version| format!("{}{version}", dot(of)))
+    }
+
+    /// The same by the name that the runtime reads.
+    pub(super) fn version_as(&self, of: &str, name: &str) -> String {
+        match self.version() {
+            Some(version) if version == name => self.version_value(of),
+            _ => format!("{} AS {name}", self.version_value(of)),
+        }
     }
 
     pub(super) fn quoted_path(&self, path: &str) -> String {
@@ -182,6 +216,22 @@ impl<'m> Writer<'m> {
 fn is_plain(name: &str) -> bool {
     let letters = |it: char| it.is_ascii_lowercase() || it == '_';
     name.starts_with(letters) && name.chars().all(|it| letters(it) || it.is_ascii_digit()) && !is_keyword(name)
+}
+
+/// `status = 'paid'` or `status IN ('paid', 'shipped')`.
+fn is_one_of(column: &str, values: &[String]) -> String {
+    match values {
+        [value] => format!("{column} = {value}"),
+        values => format!("{column} IN ({})", values.join(", ")),
+    }
+}
+
+/// A value of the status column as a literal.
+pub(super) fn value(stored: &Stored) -> String {
+    match stored {
+        Stored::Text(text) => literal(text),
+        Stored::Int(number) => number.to_string(),
+    }
 }
 
 /// A text literal. The rules of the machine keep backslashes and control characters out of it.

@@ -2,7 +2,11 @@
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
 use sqlx::{Database, Either, Execute, SqlStr};
+
+use crate::machine::Repr;
 
 /// What a statement gives back, row by row.
 pub(crate) type Many<'e, DB> =
@@ -73,6 +77,15 @@ pub trait Driver: Database {
     fn text(row: &Self::Row, column: &str) -> Result<Option<String>, sqlx::Error>;
     fn integer(row: &Self::Row, column: &str) -> Result<Option<i64>, sqlx::Error>;
 
+    /// The type as which a state is sent.
+    fn status_type(repr: Repr) -> Self::TypeInfo;
+    /// Whether a column of this type can hold states.
+    fn reads_status(repr: Repr, column: &Self::TypeInfo) -> bool;
+    fn encode_text(text: &str, buffer: &mut Self::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
+    fn encode_integer(number: i64, buffer: &mut Self::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
+    fn decode_text(value: Self::ValueRef<'_>) -> Result<String, BoxDynError>;
+    fn decode_integer(value: Self::ValueRef<'_>) -> Result<i64, BoxDynError>;
+
     /// Whether the transaction that [`BEGIN`](Self::BEGIN) opened is still there. On MySQL it can be asked once, at the
     /// end; on SQLite another one is open if it is not.
     fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool>;
@@ -141,6 +154,28 @@ macro_rules! driver_calls {
 
         fn rows_affected(done: &Self::QueryResult) -> u64 {
             done.rows_affected()
+        }
+
+        fn encode_text(
+            text: &str,
+            buffer: &mut Self::ArgumentBuffer,
+        ) -> Result<sqlx::encode::IsNull, sqlx::error::BoxDynError> {
+            sqlx::Encode::<Self>::encode(text.to_owned(), buffer)
+        }
+
+        fn encode_integer(
+            number: i64,
+            buffer: &mut Self::ArgumentBuffer,
+        ) -> Result<sqlx::encode::IsNull, sqlx::error::BoxDynError> {
+            sqlx::Encode::<Self>::encode(number, buffer)
+        }
+
+        fn decode_text(value: Self::ValueRef<'_>) -> Result<String, sqlx::error::BoxDynError> {
+            sqlx::Decode::<Self>::decode(value)
+        }
+
+        fn decode_integer(value: Self::ValueRef<'_>) -> Result<i64, sqlx::error::BoxDynError> {
+            sqlx::Decode::<Self>::decode(value)
         }
     };
 }

@@ -1,9 +1,10 @@
 use futures_core::future::BoxFuture;
-use sqlx::mysql::{MySqlDatabaseError, MySqlQueryResult, MySqlRow};
-use sqlx::{Executor as _, MySql, Row as _};
+use sqlx::mysql::{MySqlDatabaseError, MySqlQueryResult, MySqlRow, MySqlTypeInfo};
+use sqlx::{Column as _, Executor as _, MySql, Row as _, Type, TypeInfo as _};
 
 use super::driver::{self, Class, Driver, Leaves, driver_calls};
 use super::{Dialect, sql_dialect};
+use crate::machine::Repr;
 
 sql_dialect!(MySql, Dialect::MySql);
 
@@ -14,6 +15,23 @@ impl Driver for MySql {
     const SURVIVES_CUT: bool = false;
 
     driver_calls!(MySql);
+
+    fn status_type(repr: Repr) -> MySqlTypeInfo {
+        match repr {
+            Repr::Text | Repr::Native(_) => <str as Type<Self>>::type_info(),
+            Repr::Int => <i64 as Type<Self>>::type_info(),
+        }
+    }
+
+    /// A text may be kept as bytes, and an integer in any size, signed or not.
+    fn reads_status(repr: Repr, column: &MySqlTypeInfo) -> bool {
+        match repr {
+            Repr::Text | Repr::Native(_) => {
+                <str as Type<Self>>::compatible(column) || <[u8] as Type<Self>>::compatible(column)
+            }
+            Repr::Int => <i64 as Type<Self>>::compatible(column) || <u64 as Type<Self>>::compatible(column),
+        }
+    }
 
     /// `version = LAST_INSERT_ID(version + 1)` hands the new version back in the answer to the UPDATE, unless a trigger of
     /// the table runs a statement of its own: then the answer holds 0, and the session still knows.
@@ -26,8 +44,13 @@ impl Driver for MySql {
         row.try_get_unchecked(column)
     }
 
+    /// An unsigned number that is too large is an error, not another number.
     fn integer(row: &MySqlRow, column: &str) -> Result<Option<i64>, sqlx::Error> {
-        row.try_get_unchecked(column)
+        if !row.try_column(column)?.type_info().name().ends_with("UNSIGNED") {
+            return row.try_get_unchecked(column);
+        }
+        let number: Option<u64> = row.try_get_unchecked(column)?;
+        number.map(i64::try_from).transpose().map_err(|error| sqlx::Error::Decode(error.into()))
     }
 
     fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool> {

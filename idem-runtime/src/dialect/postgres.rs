@@ -1,9 +1,10 @@
 use futures_core::future::BoxFuture;
-use sqlx::postgres::{PgQueryResult, PgRow};
-use sqlx::{Executor as _, Postgres, Row as _};
+use sqlx::postgres::{PgQueryResult, PgRow, PgTypeInfo};
+use sqlx::{Executor as _, Postgres, Row as _, Type, TypeInfo as _};
 
 use super::driver::{self, Class, Driver, Leaves, driver_calls};
 use super::{Dialect, sql_dialect};
+use crate::machine::Repr;
 
 sql_dialect!(Postgres, Dialect::Postgres);
 
@@ -13,6 +14,22 @@ impl Driver for Postgres {
     const SURVIVES_CUT: bool = true;
 
     driver_calls!(Postgres);
+
+    fn status_type(repr: Repr) -> PgTypeInfo {
+        match repr {
+            Repr::Text => <str as Type<Self>>::type_info(),
+            Repr::Int => <i64 as Type<Self>>::type_info(),
+            Repr::Native(name) => PgTypeInfo::with_name(name),
+        }
+    }
+
+    fn reads_status(repr: Repr, column: &PgTypeInfo) -> bool {
+        match repr {
+            Repr::Text => <str as Type<Self>>::compatible(column),
+            Repr::Int => matches!(column.name(), "INT2" | "INT4" | "INT8"),
+            Repr::Native(_) => *column == Self::status_type(repr) || <str as Type<Self>>::compatible(column),
+        }
+    }
 
     fn new_version(_: &PgQueryResult) -> Option<i64> {
         None

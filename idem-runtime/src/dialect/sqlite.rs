@@ -1,9 +1,10 @@
 use futures_core::future::BoxFuture;
-use sqlx::sqlite::{SqliteQueryResult, SqliteRow};
-use sqlx::{Executor as _, Row as _, Sqlite};
+use sqlx::sqlite::{SqliteQueryResult, SqliteRow, SqliteTypeInfo};
+use sqlx::{Executor as _, Row as _, Sqlite, Type};
 
 use super::driver::{self, Class, Driver, Leaves, driver_calls};
 use super::{Dialect, sql_dialect};
+use crate::machine::Repr;
 
 sql_dialect!(Sqlite, Dialect::Sqlite);
 
@@ -14,6 +15,20 @@ impl Driver for Sqlite {
     const SURVIVES_CUT: bool = true;
 
     driver_calls!(Sqlite);
+
+    fn status_type(repr: Repr) -> SqliteTypeInfo {
+        match repr {
+            Repr::Text | Repr::Native(_) => <str as Type<Self>>::type_info(),
+            Repr::Int => <i64 as Type<Self>>::type_info(),
+        }
+    }
+
+    fn reads_status(repr: Repr, column: &SqliteTypeInfo) -> bool {
+        match repr {
+            Repr::Text | Repr::Native(_) => <str as Type<Self>>::compatible(column),
+            Repr::Int => <i64 as Type<Self>>::compatible(column),
+        }
+    }
 
     fn new_version(_: &SqliteQueryResult) -> Option<i64> {
         None

@@ -1,6 +1,7 @@
 //! What a call answers, decided in one place from one reading.
 
-use super::row::{Row, state_of, status_and_version};
+use super::row::{Row, status_and_version};
+use super::value::from_stored;
 use super::{EventOf, State, StateMachine};
 use crate::dialect::SqlDialect;
 use crate::error::{Passed, TransitionError};
@@ -119,9 +120,9 @@ impl Reading {
         let Some((raw, version)) = self.row else {
             return Decision::Refused(TransitionError::NotFound { machine: M::NAME });
         };
-        let state = match state_of::<M>(raw) {
+        let state = match from_stored::<M>(raw) {
             Ok(state) => state,
-            Err(unknown) => return Decision::Refused(unknown),
+            Err(unknown) => return Decision::Refused(unknown.into()),
         };
         match (self.caused, asked.expected) {
             (Some(_), _) => Decision::Replayed(state, version),

@@ -5,7 +5,7 @@ use futures_core::future::BoxFuture;
 use super::answer::{Decision, Outcome, Question, Reading};
 use super::row::Row;
 use super::statement::{Bind, Statement};
-use super::{EventOf, Fields, HasHistory, MachineOn, State, StateMachine};
+use super::{EventOf, Fields, HasHistory, HasVersion, MachineOn, State, StateMachine};
 use crate::backoff;
 use crate::dialect::{BoxDynError, Class, PerDialect, SqlDialect};
 use crate::error::{Error, TransitionError};
@@ -82,7 +82,10 @@ impl<M: StateMachine, E: EventOf<M>, P> Fire<M, E, P> {
     }
 
     /// Moves the row only if it is still at this version.
-    pub fn expect_version(mut self, version: i64) -> Fire<M, E> {
+    pub fn expect_version(mut self, version: i64) -> Fire<M, E>
+    where
+        M: HasVersion,
+    {
         self.expected = Some(version);
         self.pin()
     }
@@ -260,7 +263,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             }
             Err(error) => return Err(line.error(error).into()),
         };
-        if let Some(version) = applied_version(&answer, line).await? {
+        if let Some(version) = applied_version(&answer, M::SQL.versions, line).await? {
             reached(Step::Moved);
             return Ok(Try::Applied(version));
         }
@@ -293,7 +296,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         reached(Step::Entered);
         let moved = line.go_on(fire).await.inspect_err(|error| line.spoil(Refused::because::<DB>(error)));
         let answer = moved.map_err(Error::statement::<DB>)?;
-        let Some(version) = applied_version(&answer, line).await? else {
+        let Some(version) = applied_version(&answer, M::SQL.versions, line).await? else {
             let kept = Refused::new("a row did not move after its history was written; a trigger may have kept it");
             line.spoil(kept.clone());
             return Err(TransitionError::Database(kept.into()));
@@ -373,15 +376,17 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
 /// Tells the version that the last UPDATE of the session handed back.
 const HANDED_BACK: &str = "SELECT LAST_INSERT_ID() AS applied";
 
-/// The new version, if the row moved.
+/// The new version, if the row moved; a number that means nothing where rows have none.
 async fn applied_version<DB: SqlDialect>(
     answer: &Answer<DB>,
+    versions: bool,
     line: &mut Line<'_, DB>,
 ) -> Result<Option<i64>, TransitionError> {
     let version = |row| DB::integer(row, "applied").map_err(TransitionError::Database);
     match &answer.row {
         Some(row) => version(row),
         None if answer.rows_affected() != 1 => Ok(None),
+        None if !versions => Ok(Some(0)),
         None if DB::new_version(&answer.done).is_some() => Ok(DB::new_version(&answer.done)),
         None => {
             let asked = line.go_on((HANDED_BACK, None)).await.map_err(|error| line.error(error))?;

@@ -5,7 +5,8 @@ use futures_core::future::BoxFuture;
 
 use super::fire::{Fire, Unpinned};
 use super::statement::{Bind, Statement};
-use super::{Event, EventOf, MachineOn, State, StateMachine};
+use super::value::from_stored;
+use super::{Event, EventOf, HasVersion, MachineOn, State, StateMachine};
 use crate::dialect::{BoxDynError, SqlDialect};
 use crate::error::{Error, TransitionError};
 use crate::on::{On, Seat, SeatKind};
@@ -74,7 +75,10 @@ impl<M: StateMachine, S> Row<M, S> {
     }
 
     /// The version that it was read at.
-    pub const fn version(&self) -> i64 {
+    pub const fn version(&self) -> i64
+    where
+        M: HasVersion,
+    {
         self.version
     }
 
@@ -90,6 +94,11 @@ impl<M: StateMachine, S> Row<M, S> {
         Err(TransitionError::NotInState { machine: M::NAME, expected: T::STATE.name(), found: self.state.name() })
     }
 
+    /// Takes the state into the type, whichever it is: a `match` on this handles every state, or does not compile.
+    pub fn by_state(self) -> M::ByState {
+        M::by_state(self.any_state())
+    }
+
     /// Forgets the state's type.
     pub fn any_state(self) -> Row<M> {
         Row::new(self.id, self.state, self.version)
@@ -98,8 +107,12 @@ impl<M: StateMachine, S> Row<M, S> {
 
 impl<M: StateMachine, S: State<M>> Row<M, S> {
     /// Fires an event that the state accepts, at the version that was read.
+    ///
+    /// Without versions (`version = none`) any source of the event will do: nothing tells whether the row is still as it
+    /// was read.
     pub fn fire<E: Event<S, M>>(self, event: E) -> E::FireAt {
-        Fire::<M, E>::new(self.id, event, Some(self.version)).into()
+        let version = M::SQL.versions.then_some(self.version);
+        Fire::<M, E>::new(self.id, event, version).into()
     }
 }
 
@@ -124,7 +137,7 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
 fn read<M: StateMachine, DB: SqlDialect>(id: M::Id, row: &DB::Row) -> Result<Row<M>, TransitionError> {
     let read = status_and_version::<DB>(row).and_then(|read| read.ok_or_else(is_null));
     let (raw, version) = read.map_err(TransitionError::Database)?;
-    let state = state_of::<M>(raw)?;
+    let state = from_stored::<M>(raw)?;
     Ok(Row::new(id, state, version))
 }
 
@@ -141,8 +154,9 @@ fn is_null() -> sqlx::Error {
     sqlx::Error::Decode("a row's status or version is NULL: both columns have to be NOT NULL".into())
 }
 
-pub(super) fn state_of<M: StateMachine>(raw: String) -> Result<M, TransitionError> {
-    M::from_stored(&raw).ok_or(TransitionError::UnknownState { machine: M::NAME, raw })
+/// A row of whose state nothing but its type was asked.
+pub fn in_known_state<M: StateMachine, S: State<M>>(row: Row<M>) -> Row<M, S> {
+    Row::new(row.id, row.state, row.version)
 }
 
 fn id_arguments<M: MachineOn<DB>, DB: SqlDialect>(

@@ -35,6 +35,19 @@ pub struct MachineSql {
     pub history: Option<PerDialect<&'static str>>,
     /// Whether a cause moves one row only (`history(cause = once)`), not one per row.
     pub once: bool,
+    /// Whether rows have a version.
+    pub versions: bool,
+    /// Creates the enum type of the status column, where it has one of its own.
+    pub status_type: PerDialect<Option<&'static str>>,
+    /// The definitions of the status and version columns for `CREATE TABLE`, with a constraint that names the values
+    /// where it can be changed later.
+    pub columns: PerDialect<&'static str>,
+    /// Lets the status column of a table that exists hold the machine's values, and on MySQL and with a constraint no
+    /// others.
+    pub widen: PerDialect<Option<&'static str>>,
+    /// Lists the values of the status column that are no state of the machine: the columns `status`, as text, and `held`,
+    /// how many rows hold it.
+    pub unknown_values: PerDialect<&'static str>,
 }
 
 /// The statements of one event.

@@ -36,7 +36,7 @@ pub(super) fn each(
     whole
 }
 
-/// Parses a list of options, each at most once, and notes which ones the user meant to give.
+/// Parses a list of options, each at most once unless it may be repeated, and notes which ones the user meant to give.
 pub(super) fn each_option(
     cx: &Ctxt,
     input: ParseStream<'_>,
@@ -50,7 +50,7 @@ pub(super) fn each_option(
             meant.extend(similar_option(&name, valid));
             return Err(unknown_option(&name, valid));
         };
-        if !meant.insert(known) {
+        if !meant.insert(known) && !super::REPEATED.contains(known) {
             return Err(syn::Error::new(name.span(), format!("duplicate option `{name}`\nhelp: keep one of them")));
         }
         option(&name, input)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use quote::ToTokens;
 use syn::{Ident, LitStr};
 
-use super::super::ast::{Machine, Value};
-use super::super::model::unraw;
+use super::super::ast::{Machine, Options, ReprKind, Value, Version};
+use super::super::model::{self, unraw};
 use crate::ctxt::Ctxt;
 
 /// What the history's table has of its own.
@@ -20,6 +20,7 @@ pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) {
     check_identifiers(cx, machine);
     check_columns_differ(cx, machine);
     check_history_columns(cx, machine);
+    check_history_version(cx, machine);
     check_set_columns(cx, machine);
     check_set_literals(cx, machine);
 }
@@ -50,8 +51,8 @@ fn check_identifiers(cx: &Ctxt, machine: &Machine<'_>) {
         let fault = table.value().split('.').find_map(identifier_fault);
         report_identifier(cx, table, fault.or_else(|| own_name(&table.value())));
     }
-    for column in options.status.iter().chain(&options.version) {
-        report_identifier(cx, column, identifier_fault(&column.value()));
+    for column in options.status.iter().chain(options.version_column()).chain(native_type(options)) {
+        report_identifier(cx, column, column.value().split('.').find_map(identifier_fault));
     }
     let ids = options.id.iter().map(|column| &column.name);
     let sets = machine.transitions.iter().flat_map(|it| &it.sets).map(|set| &set.column);
@@ -59,6 +60,14 @@ fn check_identifiers(cx: &Ctxt, machine: &Machine<'_>) {
         report_identifier(cx, column, identifier_fault(&unraw(column)));
     }
     check_default_history(cx, machine);
+}
+
+/// The enum type's name, where it is written.
+fn native_type(options: &Options) -> Option<&LitStr> {
+    match &options.repr.as_ref()?.kind {
+        ReprKind::Native(name) => name.as_ref(),
+        ReprKind::Text | ReprKind::Int => None,
+    }
 }
 
 fn check_default_history(cx: &Ctxt, machine: &Machine<'_>) {
@@ -98,12 +107,13 @@ fn report_identifier(cx: &Ctxt, token: impl ToTokens, fault: Option<String>) {
 
 /// Status, version and identifier are different columns.
 fn check_columns_differ(cx: &Ctxt, machine: &Machine<'_>) {
-    let Own { status, version } = Own::of(machine);
-    if status == version {
-        let token = machine.options.version.as_ref().or(machine.options.status.as_ref());
+    let own = Own::of(machine);
+    if own.version.as_ref() == Some(&own.status) {
+        let token = machine.options.version_column().or(machine.options.status.as_ref());
+        let status = &own.status;
         cx.error(token, format_args!("`{status}` cannot hold both the status and the version\nhelp: name two columns"));
     }
-    let mut named = BTreeMap::from([(status, "already holds the status"), (version, "already holds the version")]);
+    let mut named = own.roles();
     for column in machine.options.id.iter().map(|column| &column.name) {
         if let Some(role) = named.insert(unraw(column), "is already part of the identifier") {
             cx.error(column, format_args!("column `{column}` {role}\nhelp: name another column"));
@@ -118,20 +128,24 @@ fn check_history_columns(cx: &Ctxt, machine: &Machine<'_>) {
     }
     let own = Own::of(machine).version;
     let ids = machine.options.id.iter().map(|column| &column.name);
-    for column in ids.filter(|it| HISTORY.contains(&unraw(it).as_str()) && unraw(it) != own) {
+    for column in ids.filter(|it| HISTORY.contains(&unraw(it).as_str()) && Some(unraw(it)) != own) {
         let help = "rename it in the table: the history holds both";
         cx.error(column, format_args!("the history has a column `{column}` of its own\nhelp: {help}"));
     }
 }
 
+/// The history's entries are numbered by the version that the row got.
+fn check_history_version(cx: &Ctxt, machine: &Machine<'_>) {
+    if let (Some(Version::None(_)), Some(history)) = (&machine.options.version, &machine.options.history) {
+        let help = "name a column that counts the row's changes: `version = \"version\"`, or remove `history`";
+        cx.error(&history.word, format_args!("a history needs the row's version\nhelp: {help}"));
+    }
+}
+
 /// The transition itself writes status and version and never the identifier, and one statement writes a column once.
 fn check_set_columns(cx: &Ctxt, machine: &Machine<'_>) {
-    let Own { status, version } = Own::of(machine);
     for transition in &machine.transitions {
-        let mut named = BTreeMap::from([
-            (status.clone(), "already holds the status"),
-            (version.clone(), "already holds the version"),
-        ]);
+        let mut named = Own::of(machine).roles();
         named
             .extend(machine.options.id.iter().map(|column| (unraw(&column.name), "is already part of the identifier")));
         for set in &transition.sets {
@@ -171,12 +185,19 @@ pub(super) fn literal_fault(text: &str) -> Option<&'static str> {
 /// The columns that every transition writes.
 struct Own {
     status: String,
-    version: String,
+    version: Option<String>,
 }
 
 impl Own {
     fn of(machine: &Machine<'_>) -> Self {
-        let name = |it: &Option<LitStr>, default: &str| it.as_ref().map_or(default.to_owned(), LitStr::value);
-        Self { status: name(&machine.options.status, "status"), version: name(&machine.options.version, "version") }
+        let options = &machine.options;
+        let status = options.status.as_ref().map_or("status".to_owned(), LitStr::value);
+        Self { status, version: model::version(options) }
+    }
+
+    /// What each of them is for.
+    fn roles(self) -> BTreeMap<String, &'static str> {
+        let version = self.version.map(|version| (version, "already holds the version"));
+        [(self.status, "already holds the status")].into_iter().chain(version).collect()
     }
 }

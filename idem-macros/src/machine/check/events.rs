@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use syn::Ident;
 
 use super::super::ast::{Machine, Transition};
-use super::super::model::{type_ident, unraw};
+use super::super::model::{self, type_ident, unraw};
 use crate::ctxt::Ctxt;
 use crate::suggest;
 
@@ -93,7 +93,8 @@ fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
 fn check_type_names(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     let states = machine.states.iter().map(|state| (unraw(state.ident), format!("state `{}`", state.ident)));
     let mut types: BTreeMap<String, String> = states.collect();
-    let mut differ = true;
+    let mut differ = check_by_state(cx, machine);
+    types.entry(model::BY_STATE.to_owned()).or_insert_with(|| "the enum of all states".to_owned());
     for event in machine.transitions.iter().map(|transition| &transition.event) {
         let (name, role) = (unraw(&type_ident(event)), format!("event `{event}`"));
         match types.get(&name) {
@@ -106,6 +107,19 @@ fn check_type_names(cx: &Ctxt, machine: &Machine<'_>) -> bool {
         }
     }
     differ
+}
+
+/// The enum that holds a row by its state stands there too.
+fn check_by_state(cx: &Ctxt, machine: &Machine<'_>) -> bool {
+    let named = machine.states.iter().find(|state| unraw(state.ident) == model::BY_STATE);
+    if let Some(state) = named {
+        let (name, help) = (state.ident, "rename the state; `rename = \"..\"` keeps its stored value");
+        cx.error(
+            name,
+            format_args!("state `{name}` and the enum of all states both make a type `{name}`\nhelp: {help}"),
+        );
+    }
+    named.is_none()
 }
 
 fn clash(event: &str, other: &str, name: &str) -> String {

@@ -2,13 +2,27 @@
 
 use std::collections::BTreeSet;
 
+use super::super::ast::{Machine, Version};
 use super::super::model::{Model, StateId};
 use crate::ctxt::Ctxt;
 
-pub(super) fn check(cx: &Ctxt, model: &Model) {
+pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
+    check_version_none(cx, machine, model);
     check_unreachable(cx, model);
     check_dead_end(cx, model);
     check_terminal_left(cx, model);
+}
+
+/// A row that comes back to a state looks as it did before: without a version a late duplicate would move it again.
+fn check_version_none(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
+    let (Some(Version::None(word)), Some(event)) =
+        (&machine.options.version, model.events.iter().find(|event| event.repeats))
+    else {
+        return;
+    };
+    let event = &event.ident;
+    let help = "name a column that counts the row's changes: `version = \"version\"`";
+    cx.error(word, format_args!("event `{event}` could move one row twice, and no version tells\nhelp: {help}"));
 }
 
 /// No row can ever be in such a state, so either a transition is missing or the state is not needed. Only the roots

@@ -5,15 +5,18 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Type, Visibility};
 
 use super::super::diagram;
-use super::super::model::{Event, Model, State, unraw};
+use super::super::model::{BY_STATE, Event, Model, State, unraw};
 use crate::sql::EventSql;
 
 /// The module, documented with the diagram and the SQL.
 pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenStream {
     let (module, visibility) = (&model.module, &model.visibility);
+    let runtime = paths_one_deeper(super::runtime(model), &|_| false);
+    let deprecated = super::allow_deprecated(model);
     let title = format!("The states and events of `{}`.", model.name());
     let picture = block("mermaid", &diagram::mermaid(model));
     let states = model.states.iter().map(|state| marker(model, state));
+    let by_state = by_state_type(model);
     let events = model.events.iter().enumerate().map(|(at, event)| {
         let sql = statements.get(at).map(documentation).unwrap_or_default();
         event_type(model, event, &sql)
@@ -23,11 +26,14 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
         #[doc = #picture]
         // A marker is never made, a variant's name is the user's, and so are the prefixes that fields share.
         #[allow(dead_code, non_camel_case_types, non_snake_case, clippy::pedantic)]
+        #deprecated
         #visibility mod #module {
             // The types of the fields are written as beside the enum.
             #[allow(unused_imports)]
             use super::*;
+            use #runtime as _idem;
             #(#states)*
+            #by_state
             #(#events)*
         }
     }
@@ -36,9 +42,11 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
 fn marker(model: &Model, state: &State) -> TokenStream {
     let (ident, machine, stored) = (&state.ident, model.name(), &state.stored);
     let visibility = one_deeper(&model.visibility, ident.span());
-    let documentation = format!("State `{}` of `{machine}`, stored as `{stored}`.", state.name());
+    let documentation = format!("State `{}` of `{machine}`, stored as `{}`.", state.name(), stored.raw());
+    let notes = notes(state);
     quote_spanned! {ident.span()=>
         #[doc = #documentation]
+        #notes
         #[derive(
             ::core::fmt::Debug,
             ::core::clone::Clone,
@@ -48,6 +56,45 @@ fn marker(model: &Model, state: &State) -> TokenStream {
         )]
         #visibility struct #ident;
     }
+}
+
+/// What the variant says to readers of the code, said of its type too.
+fn notes(state: &State) -> TokenStream {
+    match state.notes.as_slice() {
+        [] => TokenStream::new(),
+        notes => quote!(#[doc = ""] #(#notes)*),
+    }
+}
+
+/// The name of the enum that holds a row by its state.
+pub(super) fn by_state(model: &Model) -> Ident {
+    Ident::new(BY_STATE, model.ident.span())
+}
+
+/// It is generic over the machine, whose name a module inside of a function could not reach.
+fn by_state_type(model: &Model) -> TokenStream {
+    let (name, visibility) = (by_state(model), one_deeper(&model.visibility, model.ident.span()));
+    let documentation = format!("A row of `{}` by its state: `match` on `row.by_state()`.", model.name());
+    let variants = model.states.iter().map(|state| {
+        let (ident, documentation) = (&state.ident, format!("The row is in state `{}`.", state.name()));
+        quote!(#[doc = #documentation] #ident(_idem::__private::Row<__Machine, #ident>))
+    });
+    quote! {
+        #[doc = #documentation]
+        #[derive(::core::fmt::Debug, ::core::clone::Clone)]
+        #visibility enum #name<__Machine: _idem::__private::StateMachine> {
+            #(#variants,)*
+        }
+    }
+}
+
+/// From the state as a value to the state as a type.
+pub(super) fn by_state_arms(model: &Model) -> impl Iterator<Item = TokenStream> {
+    let (module, by_state) = (&model.module, by_state(model));
+    model.states.iter().map(move |state| {
+        let ident = &state.ident;
+        quote!(Self::#ident => #module::#by_state::#ident(_idem::__private::in_known_state(__row)))
+    })
 }
 
 fn event_type(model: &Model, event: &Event, sql: &str) -> TokenStream {

@@ -12,7 +12,24 @@ pub(super) fn machine(model: &Model) -> TokenStream {
     let history = sql::history(model).map(|history| per_dialect(&history, |sql| quote!(#sql)));
     let history = option(history.as_ref());
     let once = model.history.as_ref().is_some_and(|history| history.once);
-    quote!(_idem::__private::MachineSql { load: #load, history: #history, once: #once })
+    let versions = model.version.is_some();
+    let columns = sql::columns(model);
+    let definitions = per_dialect(&columns.definitions, |sql| quote!(#sql));
+    let unknown_values = per_dialect(&columns.unknown_values, |sql| quote!(#sql));
+    let optional = |it: &Option<String>| option(it.as_ref().map(|sql| quote!(#sql)).as_ref());
+    let (status_type, widen) = (per_dialect(&columns.status_type, optional), per_dialect(&columns.widen, optional));
+    quote! {
+        _idem::__private::MachineSql {
+            load: #load,
+            history: #history,
+            once: #once,
+            versions: #versions,
+            status_type: #status_type,
+            columns: #definitions,
+            widen: #widen,
+            unknown_values: #unknown_values,
+        }
+    }
 }
 
 /// An `EventSql`.

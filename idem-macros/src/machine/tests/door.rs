@@ -11,6 +11,7 @@ stateDiagram-v2
 pub(crate) mod door {
     #[allow(unused_imports)]
     use super::*;
+    use ::idem_runtime as _idem;
     ///State `Closed` of `Door`, stored as `Closed`.
     #[derive(
         ::core::fmt::Debug,
@@ -29,6 +30,14 @@ pub(crate) mod door {
         ::core::cmp::Eq,
     )]
     pub(crate) struct Open;
+    ///A row of `Door` by its state: `match` on `row.by_state()`.
+    #[derive(::core::fmt::Debug, ::core::clone::Clone)]
+    pub(crate) enum ByState<__Machine: _idem::__private::StateMachine> {
+        ///The row is in state `Closed`.
+        Closed(_idem::__private::Row<__Machine, Closed>),
+        ///The row is in state `Open`.
+        Open(_idem::__private::Row<__Machine, Open>),
+    }
     ///Event `unlock`: `Closed => Open`.
     /**
 PostgreSQL:
@@ -132,10 +141,13 @@ const _: () = {
     #[automatically_derived]
     impl _idem::__private::StateMachine for Door {
         type Id = i64;
+        type ByState = door::ByState<Self>;
         const NAME: &'static str = "Door";
         const TABLE: &'static str = "doors";
         const STATES: &'static [Self] = &[Self::Closed, Self::Open];
         const INITIAL: Self = Self::Closed;
+        const REPR: _idem::__private::Repr = _idem::__private::Repr::Text;
+        const ALIASES: &'static [(&'static str, Self)] = &[];
         const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[
             _idem::__private::Transition {
                 event: "unlock",
@@ -167,6 +179,31 @@ const _: () = {
             },
             history: ::core::option::Option::None,
             once: false,
+            versions: true,
+            status_type: _idem::__private::PerDialect {
+                postgres: ::core::option::Option::None,
+                mysql: ::core::option::Option::None,
+                sqlite: ::core::option::Option::None,
+            },
+            columns: _idem::__private::PerDialect {
+                postgres: "status TEXT NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                mysql: "status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                sqlite: "status TEXT NOT NULL DEFAULT 'Closed',\n  version INTEGER NOT NULL DEFAULT 0",
+            },
+            widen: _idem::__private::PerDialect {
+                postgres: ::core::option::Option::Some(
+                    "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                ),
+                mysql: ::core::option::Option::Some(
+                    "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                ),
+                sqlite: ::core::option::Option::None,
+            },
+            unknown_values: _idem::__private::PerDialect {
+                postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                mysql: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+            },
         };
         const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[
             ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
@@ -184,6 +221,16 @@ const _: () = {
                 Self::Open => "Open",
             }
         }
+        fn by_state(__row: _idem::__private::Row<Self>) -> Self::ByState {
+            match __row.state() {
+                Self::Closed => {
+                    door::ByState::Closed(_idem::__private::in_known_state(__row))
+                }
+                Self::Open => {
+                    door::ByState::Open(_idem::__private::in_known_state(__row))
+                }
+            }
+        }
     }
     impl<__DB> _idem::__private::MachineOn<__DB> for Door
     where
@@ -198,6 +245,8 @@ const _: () = {
             ::core::result::Result::Ok(())
         }
     }
+    #[automatically_derived]
+    impl _idem::__private::HasVersion for Door {}
     #[automatically_derived]
     impl _idem::__private::State<Door> for door::Closed {
         const STATE: Door = Door::Closed;

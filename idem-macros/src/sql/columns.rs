@@ -1,0 +1,139 @@
+//! The columns of status and version, for the statement that creates the table.
+
+use super::Dialect;
+use super::writer::{Writer, literal, renamed};
+use crate::machine::model::{Model, Repr, Stored};
+
+/// The longest name that PostgreSQL keeps whole.
+const LONGEST_NAME: usize = 63;
+
+/// Creates the type of the status column, where it is one of its own.
+pub(super) fn status_type(dialect: Dialect, model: &Model) -> Option<String> {
+    match (&model.repr, dialect) {
+        (Repr::Native(name), Dialect::Postgres) => {
+            let name = Writer::new(dialect, model, 0, &[]).quoted_path(name);
+            Some(format!("CREATE TYPE {name} AS ENUM ({})", values(model)))
+        }
+        _ => None,
+    }
+}
+
+/// The definitions of both columns and, where it can be changed later, of the constraint on the status.
+pub(super) fn definitions(dialect: Dialect, model: &Model) -> String {
+    let writer = Writer::new(dialect, model, 0, &[]);
+    let status = status_definition(&writer, dialect, model);
+    let version = writer.version().map(|column| format!("{column} {} NOT NULL DEFAULT 0", version_type(dialect)));
+    let check = has_check(dialect, model).then(|| check(&writer, model));
+    [status].into_iter().chain(version).chain(check).collect::<Vec<_>>().join(",\n  ")
+}
+
+/// Lets the status column of a table that exists hold exactly the values of the machine, or at least these where
+/// PostgreSQL can only add.
+pub(super) fn widen(dialect: Dialect, model: &Model) -> Option<String> {
+    let writer = Writer::new(dialect, model, 0, &[]);
+    match (&model.repr, dialect) {
+        (Repr::Native(name), Dialect::Postgres) => Some(add_values(model, &writer.quoted_path(name))),
+        (Repr::Native(_), Dialect::MySql) => {
+            let status = status_definition(&writer, dialect, model);
+            Some(format!("ALTER TABLE {}\n  MODIFY {status}", writer.table()))
+        }
+        (Repr::Text | Repr::Int, Dialect::Postgres | Dialect::MySql) => {
+            let (table, name, check) = (writer.table(), check_name(&writer, model), check(&writer, model));
+            Some(format!("ALTER TABLE {table}\n  DROP CONSTRAINT {name},\n  ADD {check}"))
+        }
+        (_, Dialect::Sqlite) => None,
+    }
+}
+
+/// Lists the values that are no state of the machine, and how many rows hold each. MySQL's usual collations would take
+/// `PAID` for `paid` here as everywhere: the bytes are compared.
+pub(super) fn unknown_values(dialect: Dialect, model: &Model) -> String {
+    let writer = Writer::new(dialect, model, 0, &[]);
+    let (table, status, text) = (writer.table(), writer.status(), renamed(&writer.status_text(""), "status"));
+    let compared = match (&model.repr, dialect) {
+        (Repr::Text | Repr::Native(_), Dialect::MySql) => format!("CAST({status} AS BINARY)"),
+        _ => status.clone(),
+    };
+    let values = values(model);
+    format!(
+        "SELECT {text}, COUNT(*) AS held
+  FROM {table}
+ WHERE {compared} NOT IN ({values}) OR {status} IS NULL
+ GROUP BY {status}
+ ORDER BY {status}"
+    )
+}
+
+fn add_values(model: &Model, name: &str) -> String {
+    let values = model.states.iter().flat_map(|state| state.values());
+    let each = values.map(|value| format!("ALTER TYPE {name} ADD VALUE IF NOT EXISTS {}", literal(&value.raw())));
+    each.collect::<Vec<_>>().join(";\n")
+}
+
+fn status_definition(writer: &Writer<'_>, dialect: Dialect, model: &Model) -> String {
+    let (column, initial) = (writer.status(), writer.stored(model.initial));
+    format!("{column} {} NOT NULL DEFAULT {initial}", status_column_type(writer, dialect, model))
+}
+
+/// Compared as bytes everywhere: a database that takes two values for one would move rows that are elsewhere.
+fn status_column_type(writer: &Writer<'_>, dialect: Dialect, model: &Model) -> String {
+    match (&model.repr, dialect) {
+        (Repr::Native(name), Dialect::Postgres) => writer.quoted_path(name),
+        (Repr::Native(_), Dialect::MySql) => format!("ENUM ({})", values(model)),
+        (Repr::Int, Dialect::Sqlite) => "INTEGER".to_owned(),
+        (Repr::Int, Dialect::Postgres | Dialect::MySql) => integer_type(model).to_owned(),
+        (_, Dialect::Postgres | Dialect::Sqlite) => "TEXT".to_owned(),
+        (Repr::Text, Dialect::MySql) => {
+            format!("VARCHAR({}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", model.length)
+        }
+    }
+}
+
+/// The smallest integer that holds every value.
+fn integer_type(model: &Model) -> &'static str {
+    let numbers = model.states.iter().flat_map(|state| state.values()).filter_map(|value| match value {
+        Stored::Int(number) => Some(*number),
+        Stored::Text(_) => None,
+    });
+    let (small, normal) = numbers.fold((true, true), |(small, normal), number| {
+        (small && i16::try_from(number).is_ok(), normal && i32::try_from(number).is_ok())
+    });
+    match (small, normal) {
+        (true, _) => "SMALLINT",
+        (false, true) => "INTEGER",
+        (false, false) => "BIGINT",
+    }
+}
+
+fn version_type(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres | Dialect::MySql => "BIGINT",
+        Dialect::Sqlite => "INTEGER",
+    }
+}
+
+/// An enum type is its own constraint, and SQLite cannot change the constraint of a table that has rows: a state that is
+/// added later could never be stored.
+fn has_check(dialect: Dialect, model: &Model) -> bool {
+    dialect != Dialect::Sqlite && !matches!(model.repr, Repr::Native(_))
+}
+
+fn check(writer: &Writer<'_>, model: &Model) -> String {
+    let (name, status) = (check_name(writer, model), writer.status());
+    format!("CONSTRAINT {name} CHECK ({status} IN ({}))", values(model))
+}
+
+fn check_name(writer: &Writer<'_>, model: &Model) -> String {
+    let table = model.table.rsplit('.').next().unwrap_or_default();
+    let mut name = format!("{table}_{}_check", model.status);
+    while name.len() > LONGEST_NAME {
+        name.pop();
+    }
+    writer.column(&name)
+}
+
+/// Every value that stands for a state, as a list of literals.
+fn values(model: &Model) -> String {
+    let values = model.states.iter().flat_map(|state| state.values());
+    values.map(super::writer::value).collect::<Vec<_>>().join(", ")
+}
