@@ -18,6 +18,7 @@ mod shop;
 mod statements;
 mod support;
 mod transactions;
+mod values;
 
 use std::process::ExitCode;
 
@@ -37,5 +38,6 @@ fn main() -> ExitCode {
     seats::add(&mut suite);
     statements::add(&mut suite);
     transactions::add(&mut suite);
+    values::add(&mut suite);
     suite.run()
 }

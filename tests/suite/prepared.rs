@@ -8,7 +8,8 @@ use sqlx::{AssertSqlSafe, Column, Executor, SqlSafeStr as _, Statement as _};
 use crate::machines::{Coupon, Lamp, Parcel, Review, Word};
 use crate::shop::OrderStatus;
 use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_every_engine};
-use crate::{machines, shop};
+use crate::values::{Invoice, Lift, Seal, Sign};
+use crate::{machines, shop, values};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -25,6 +26,7 @@ const PAST: &[&str] = &["latest_target", "latest_cause", "passed", "passed_cause
 async fn every_statement_of_a_machine_prepares<DB: Engine>(db: TestDb<DB>) -> TestResult {
     shop::create_tables(&db).await?;
     machines::create_tables(&db).await?;
+    values::create_tables(&db).await?;
     let idem = db.idem(1).await?;
     let mut tx = idem.begin().await?;
     prepare_machine::<OrderStatus, DB>(&mut tx).await?;
@@ -33,6 +35,10 @@ async fn every_statement_of_a_machine_prepares<DB: Engine>(db: TestDb<DB>) -> Te
     prepare_machine::<Lamp, DB>(&mut tx).await?;
     prepare_machine::<Word, DB>(&mut tx).await?;
     prepare_machine::<Parcel, DB>(&mut tx).await?;
+    prepare_machine::<Lift, DB>(&mut tx).await?;
+    prepare_machine::<Invoice, DB>(&mut tx).await?;
+    prepare_machine::<Sign, DB>(&mut tx).await?;
+    prepare_machine::<Seal, DB>(&mut tx).await?;
     Ok(())
 }
 

@@ -49,18 +49,20 @@ pub(super) fn widen(dialect: Dialect, model: &Model) -> Option<String> {
 /// `PAID` for `paid` here as everywhere: the bytes are compared.
 pub(super) fn unknown_values(dialect: Dialect, model: &Model) -> String {
     let writer = Writer::new(dialect, model, 0, &[]);
-    let (table, status, text) = (writer.table(), writer.status(), renamed(&writer.status_text(""), "status"));
-    let compared = match (&model.repr, dialect) {
-        (Repr::Text | Repr::Native(_), Dialect::MySql) => format!("CAST({status} AS BINARY)"),
-        _ => status.clone(),
+    let (table, status, text) = (writer.table(), writer.status(), writer.status_text(""));
+    let (shown, compared) = match (&model.repr, dialect) {
+        (Repr::Text | Repr::Native(_), Dialect::MySql) => {
+            (format!("MIN({status}) AS status"), format!("CAST({status} AS BINARY)"))
+        }
+        _ => (renamed(&text, "status"), status.clone()),
     };
     let values = values(model);
     format!(
-        "SELECT {text}, COUNT(*) AS held
+        "SELECT {shown}, COUNT(*) AS held
   FROM {table}
  WHERE {compared} NOT IN ({values}) OR {status} IS NULL
- GROUP BY {status}
- ORDER BY {status}"
+ GROUP BY {compared}
+ ORDER BY {compared}"
     )
 }
 

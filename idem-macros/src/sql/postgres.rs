@@ -121,7 +121,7 @@ fn entered(w: &mut Writer<'_>, event: &Event, history: &History) -> String {
 
 /// One row in every case, so that each way in which nothing moved can be told from the others.
 fn answer(w: &mut Writer<'_>, columns: &str, join: &str) -> String {
-    let (table, status, version, seen) = (w.table(), w.status_text("seen"), w.version_value("seen"), w.id_is("seen"));
+    let (table, status, version, seen) = (w.table(), w.status_text("seen"), w.version_if_any("seen"), w.id_is("seen"));
     format!(
         "SELECT moved.version AS applied, {status} AS status, {version} AS version{columns}
   FROM (SELECT 1) AS one

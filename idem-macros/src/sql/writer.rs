@@ -191,6 +191,15 @@ impl<'m> Writer<'m> {
         self.version().map_or("0".to_owned(), |version| format!("{}{version}", dot(of)))
     }
 
+    /// The same where there may be no row, so that a missing one has no version either.
+    pub(super) fn version_if_any(&self, of: &str) -> String {
+        let id = || self.id().into_iter().next().unwrap_or_default();
+        self.version().map_or_else(
+            || format!("CASE WHEN {}{} IS NOT NULL THEN 0 END", dot(of), id()),
+            |version| format!("{}{version}", dot(of)),
+        )
+    }
+
     /// The same by the name that the runtime reads.
     pub(super) fn version_as(&self, of: &str, name: &str) -> String {
         match self.version() {

@@ -13,7 +13,8 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions as _, Connection, Database, MySql, Pool, Postgres, Row as _, Sqlite,
+    AssertSqlSafe, Column as _, ConnectOptions as _, Connection, Database, Decode, Encode, MySql, Pool, Postgres,
+    Row as _, Sqlite, Type,
 };
 
 use super::BoxError;
@@ -29,6 +30,10 @@ macro_rules! engine_calls {
         async fn rows(pool: &Pool<Self>, sql: String) -> Result<Vec<Vec<String>>, sqlx::Error> {
             let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(pool).await?;
             Ok(rows.iter().map(Self::cells).collect())
+        }
+
+        async fn read_back<T: Stored<Self>>(pool: &Pool<Self>, sql: String, value: T) -> Result<Vec<T>, sqlx::Error> {
+            sqlx::query_scalar(AssertSqlSafe(sql)).bind(value).fetch_all(pool).await
         }
 
         fn cells(row: &Self::Row) -> Vec<String> {
@@ -50,7 +55,7 @@ macro_rules! cell {
             Some(value.map_or_else(|| "NULL".to_owned(), |value| value.to_string()))
         });)+
         shown.unwrap_or_else(|| {
-            let bytes = $row.try_get::<Vec<u8>, _>($index).unwrap_or_default();
+            let bytes = $row.try_get_unchecked::<Vec<u8>, _>($index).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         })
     }};
@@ -58,6 +63,16 @@ macro_rules! cell {
 
 /// How a connection to a database is described.
 pub(crate) type Options<DB> = <<DB as Database>::Connection as Connection>::Options;
+
+/// A type whose values can be stored and read.
+pub(crate) trait Stored<DB: Database>:
+    for<'q> Encode<'q, DB> + for<'r> Decode<'r, DB> + Type<DB> + Send + Unpin + 'static
+{
+}
+impl<DB: Database, T> Stored<DB> for T where
+    T: for<'q> Encode<'q, DB> + for<'r> Decode<'r, DB> + Type<DB> + Send + Unpin + 'static
+{
+}
 
 /// An engine that the suite runs on.
 pub(crate) trait Engine: SqlDialect + Counted {
@@ -76,6 +91,12 @@ pub(crate) trait Engine: SqlDialect + Counted {
     fn execute(pool: &Pool<Self>, sql: String) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
     /// Runs a query; gives its rows as text.
     fn rows(pool: &Pool<Self>, sql: String) -> impl Future<Output = Result<Vec<Vec<String>>, sqlx::Error>> + Send;
+    /// Runs a query whose only parameter is of the type of its only column; gives what it finds.
+    fn read_back<T: Stored<Self>>(
+        pool: &Pool<Self>,
+        sql: String,
+        value: T,
+    ) -> impl Future<Output = Result<Vec<T>, sqlx::Error>> + Send;
     /// A row as text, `NULL` for no value.
     fn cells(row: &Self::Row) -> Vec<String>;
     /// The number of rows that a statement affected.

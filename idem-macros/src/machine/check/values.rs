@@ -43,6 +43,7 @@ fn check_stored_values(cx: &Ctxt, machine: &Machine<'_>) {
 /// A number that nobody wrote down would change with the order of the variants, and with it every row's meaning.
 fn check_integer_values(cx: &Ctxt, machine: &Machine<'_>) {
     let Some(repr) = machine.options.repr.as_ref().filter(|_| machine.options.is_int()) else { return };
+    report_two_values(cx, machine);
     let missing: Vec<_> = machine.states.iter().filter(|it| it.written_value().is_none() && !it.marks.broken).collect();
     if missing.len() == machine.states.len() {
         let help = "write `#[state(value = 1)]` above the first state, and so on";
@@ -52,6 +53,17 @@ fn check_integer_values(cx: &Ctxt, machine: &Machine<'_>) {
             let name = state.ident;
             let help = "write the number that the status column holds: `#[state(value = 3)]`";
             cx.error(name, format_args!("missing `value` of state `{name}`\nhelp: {help}"));
+        }
+    }
+}
+
+fn report_two_values(cx: &Ctxt, machine: &Machine<'_>) {
+    for state in &machine.states {
+        let (Some(value), Some(number)) = (&state.marks.value, &state.discriminant) else { continue };
+        if value.resolve() != number.resolve() {
+            let (name, number) = (state.ident, number.resolve().raw());
+            let help = format!("keep one of them: Rust's own number of `{name}` is {number}");
+            cx.error(value, format_args!("state `{name}` has two values\nhelp: {help}"));
         }
     }
 }
