@@ -18,19 +18,33 @@ use proc_macro::TokenStream;
 /// pub enum OrderStatus { .. }
 /// ```
 ///
-/// - `#[machine(..)]`, above the enum: `table = ".."` (also `schema.table`) and `id(column: Type, ..)`, its primary key;
-///   `status = ".."` and `version = ".."`, the columns that every transition writes, by these names when not given;
-///   `history`, `history = "table"` or `history(name = "table", cause = once)`, the table of what happened, by default
-///   `<table>_history` (`<table>_<status>_history` where the status column is named), where `once` lets a cause move one
-///   row only; `rename_all = ".."`, a rule of serde for what the status column holds, by default the variant's name;
-///   `crate = path`, the path to the runtime.
+/// - `#[machine(..)]`, above the enum:
+///   - `table = ".."` (also `schema.table`) and `id(column: Type, ..)`, its primary key.
+///   - `status = ".."` and `version = ".."`, the columns that every transition writes, by these names when not given.
+///     `version` is an integer column of any size; a full one is an error of the database (MySQL: in its strict mode, the
+///     default). `version = none`: the status alone is compared, which does not compile where a row can come back to a
+///     state, and not with a history.
+///   - `history`, `history = "table"` or `history(name = "table", cause = once)`, the table of what happened, by default
+///     `<table>_history` (`<table>_<status>_history` where the status column is named), where `once` lets a cause move
+///     one row only.
+///   - `repr = text`, the default, `repr = int`, where each state has a `value`, or `repr = native`, an enum type of
+///     PostgreSQL, by default the enum's name in snake case, else `repr = native("..")`, and an `ENUM` of MySQL.
+///   - `rename_all = ".."`, a rule of serde for what the status column holds, by default the variant's name.
+///   - `length = 64`, how many characters the status column takes: a longer value does not compile. 64 when not given,
+///     255 at most; an enum type of PostgreSQL takes 63 bytes.
+///   - `sqlx`: the enum can also be bound and read by sqlx (`Type`, `Encode`, `Decode`).
+///   - `display`: it also has `Display` and `FromStr`, by the names that `rename` and `rename_all` give.
+///   - `module = name`, the module of its types, by default the enum's name in snake case.
+///   - `crate = path`, the path to the runtime.
 /// - `#[transition(event: Source | Source => Target, set(..))]`, above the enum, once an event: `set` takes
 ///   `column = now`, `column = <literal>` and `column: Type`, a field of the event. Beyond 120 events rustc asks for a
 ///   higher `#![recursion_limit]`.
-/// - `#[state(..)]`, above a variant: `initial`, `terminal`, `rename = ".."`.
+/// - `#[state(..)]`, above a variant: `initial`, `terminal`, `rename = ".."`; `value = 3` for `repr = int` (the variant's
+///   own number will do: `Paid = 3`); `alias = ".."`, as often as there are other values that stand for the state: they
+///   are read and match, and are never written.
 ///
 /// The enum also derives `Debug, Clone, Copy, PartialEq, Eq`. The macro makes a module by the name of the enum in snake
-/// case, with a type a state and a type an event.
+/// case, with a type a state, a type an event, and `ByState`, whose variants hold a row by its state.
 #[proc_macro_derive(StateMachine, attributes(machine, state, transition))]
 pub fn derive_state_machine(input: TokenStream) -> TokenStream {
     machine::derive(input.into()).into()
