@@ -26,6 +26,9 @@ pub(crate) fn add(suite: &mut Suite) {
             s5_version_of_a_former_visit,
             s15_self_transition_moves_the_version,
             s20_next_edge_after_a_rollback,
+            s41_the_same_event_again,
+            s42_refusal_names_event_and_state,
+            s44_version_of_the_very_transition,
             s48_words_that_rust_keeps,
         ]
     );
@@ -191,6 +194,53 @@ async fn s20_next_edge_after_a_rollback<DB: Engine>(db: TestDb<DB>) -> TestResul
     answer!(OrderStatus::row(1).fire(pay()).cause("T1").run(&mut *tx).await, Ok(Outcome::Applied(_)));
     tx.commit().await?;
     ensure!(history(&db, 1).await? == "1 pending paid pay T1", "{}", history(&db, 1).await?);
+    Ok(())
+}
+
+/// A duplicate is told from a success, and a terminal state takes nothing in silence.
+async fn s41_the_same_event_again<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    shop::create_tables(&db).await?;
+    let idem = db.idem(2).await?;
+    new_order(&db, 1).await?;
+    let order = || OrderStatus::row(1);
+    answer!(order().fire(pay()).cause("T1").run(&idem).await, Ok(Outcome::Applied(_)));
+    answer!(order().fire(pay()).cause("T1").run(&idem).await, Ok(Outcome::Replayed(row)) if row.version() == 1);
+    answer!(order().fire(pay()).run(&idem).await, Ok(Outcome::Already(row)) if row.version() == 1);
+    answer!(order().fire(pay()).cause("T2").run(&idem).await, Err(TransitionError::OtherCause { .. }));
+    answer!(order().fire(Refund).cause("R1").run(&idem).await, Ok(Outcome::Applied(row)) if row.version() == 2);
+    answer!(order().fire(Refund).cause("R2").run(&idem).await, Err(TransitionError::OtherCause { .. }));
+    answer!(order().fire(pay()).run(&idem).await, Err(TransitionError::Illegal { current: "Refunded", .. }));
+    answer!(order().fire(ship()).run(&idem).await, Err(TransitionError::Illegal { current: "Refunded", .. }));
+    ensure!(status(&db, 1).await? == "refunded 2", "{}", status(&db, 1).await?);
+    Ok(())
+}
+
+async fn s42_refusal_names_event_and_state<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    shop::create_tables(&db).await?;
+    let idem = db.idem(2).await?;
+    new_order(&db, 1).await?;
+    let error = OrderStatus::row(1).fire(ship()).run(&idem).await.expect_err("a pending order is not shipped");
+    ensure!(error.to_string() == "`OrderStatus` in state `Pending` does not accept event `ship`", "{error}");
+    Ok(())
+}
+
+/// The answer's version is that of its own transition, however many follow at once.
+async fn s44_version_of_the_very_transition<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    machines::create_tables(&db).await?;
+    let idem = db.idem(8).await?;
+    db.execute("INSERT INTO reviews (review_id) VALUES (1)").await?;
+    let answers = release_together(|task| {
+        let idem = idem.clone();
+        async move {
+            let cause = format!("C{task}");
+            let answer = Review::row(1).fire(Touch).cause(&cause).run(&idem).await;
+            answer.and_then(Outcome::expect_applied).map(|row| vec![row.version().to_string(), cause])
+        }
+    });
+    let mut told = answers.await?.into_iter().collect::<Result<Vec<_>, _>>()?;
+    told.sort_by_key(|entry| entry[0].parse::<i64>().unwrap_or_default());
+    let entries = db.rows("SELECT version, cause FROM reviews_history ORDER BY version").await?;
+    ensure!(told == entries, "told {told:?}, kept {entries:?}");
     Ok(())
 }
 
