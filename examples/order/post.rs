@@ -34,9 +34,8 @@ pub(crate) struct Tally {
     pub(crate) refused: usize,
     /// Messages that were sent again: too early, or too many at once.
     pub(crate) resent: usize,
-    /// Messages that were never answered, and the last error of one of them.
+    /// Messages that were never answered.
     pub(crate) given_up: usize,
-    pub(crate) last_error: Option<String>,
 }
 
 /// A message on its way, and how often it was tried.
@@ -128,8 +127,8 @@ impl Tally {
         if letter.tries < TRIES {
             return true;
         }
+        eprintln!("{:?} of order {} was never answered: {error}", letter.news, letter.order_id);
         self.given_up += 1;
-        self.last_error = Some(error.to_string());
         false
     }
 }
@@ -143,8 +142,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 async fn receive<DB: Shop>(idem: &Idem<DB>, letter: Letter, broken: Option<Break>) -> Result<Answer, ShopError> {
     let order_id = letter.order_id;
     match letter.news {
-        News::Paid => first(&service::pay(idem, order_id, &format!("T{order_id}"), letter.price).await?),
-        News::CalledOff => first(&service::call_off(idem, order_id, &format!("C{order_id}")).await?),
+        News::Paid => Ok(first(service::pay(idem, order_id, &format!("T{order_id}"), letter.price).await?)),
+        News::CalledOff => Ok(first(service::call_off(idem, order_id, &format!("C{order_id}")).await?)),
         News::Parcel(_) | News::Delivered | News::Refund(..) => {
             let mut tx = idem.begin().await?;
             let answer = book(&mut tx, letter, broken).await?;
@@ -154,8 +153,9 @@ async fn receive<DB: Shop>(idem: &Idem<DB>, letter: Letter, broken: Option<Break
     }
 }
 
-fn first(answer: &Once<Answer>) -> Result<Answer, ShopError> {
-    Ok(if answer.is_replay() { Answer::Again } else { **answer })
+/// The answer of a function with a key tells what the first message did, whichever asks.
+fn first(answer: Once<Answer>) -> Answer {
+    if answer.is_replay() { Answer::Again } else { *answer }
 }
 
 async fn book<DB: Shop>(tx: &mut Tx<'_, DB>, letter: Letter, broken: Option<Break>) -> Result<Answer, ShopError> {
