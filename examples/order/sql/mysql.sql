@@ -36,11 +36,11 @@ CREATE TABLE IF NOT EXISTS orders_history (
 );
 
 -- OrderStatus: unknown values
-SELECT status, COUNT(*) AS held
+SELECT MIN(status) AS status, COUNT(*) AS held
   FROM orders
  WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
- GROUP BY status
- ORDER BY status;
+ GROUP BY CAST(status AS BINARY)
+ ORDER BY CAST(status AS BINARY);
 
 -- OrderStatus: load
 SELECT status, version
