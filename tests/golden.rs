@@ -1,46 +1,56 @@
-//! The golden files of examples/payment: a changed statement, diagram or callback is a red test until its file is
+//! The golden files of the examples: a changed statement, diagram or callback is a red test until its file is
 //! renewed by `cargo xtask golden` and reviewed.
 
-// The example's own enums, so that the golden files are those of the code that people read.
+// The examples' own enums, so that the golden files are those of the code that people read.
 #[path = "../examples/payment/machines.rs"]
-mod machines;
+mod payment;
+
+#[path = "../examples/order/machine.rs"]
+mod order;
 
 #[path = "support/example.rs"]
 mod example;
 
-use expect_test::{ExpectFile, expect_file};
+use expect_test::expect_file;
 use idem_runtime::machine::EventSql;
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
 
-use machines::{OrderStatus, PaymentStatus};
+use payment::PaymentStatus;
 
 #[test]
 fn postgres_sql() {
-    check_sql(Dialect::Postgres, &expect_file!["../examples/payment/sql/postgres.sql"]);
+    let dialect = Dialect::Postgres;
+    expect_file!["../examples/payment/sql/postgres.sql"].assert_eq(&payment_sql(dialect));
+    expect_file!["../examples/order/sql/postgres.sql"].assert_eq(&order_sql(dialect));
 }
 
 #[test]
 fn mysql_sql() {
-    check_sql(Dialect::MySql, &expect_file!["../examples/payment/sql/mysql.sql"]);
+    let dialect = Dialect::MySql;
+    expect_file!["../examples/payment/sql/mysql.sql"].assert_eq(&payment_sql(dialect));
+    expect_file!["../examples/order/sql/mysql.sql"].assert_eq(&order_sql(dialect));
 }
 
 #[test]
 fn sqlite_sql() {
-    check_sql(Dialect::Sqlite, &expect_file!["../examples/payment/sql/sqlite.sql"]);
+    let dialect = Dialect::Sqlite;
+    expect_file!["../examples/payment/sql/sqlite.sql"].assert_eq(&payment_sql(dialect));
+    expect_file!["../examples/order/sql/sqlite.sql"].assert_eq(&order_sql(dialect));
 }
 
 #[test]
 fn diagrams() {
     expect_file!["../examples/payment/diagram/payment.mmd"].assert_eq(&text_file(PaymentStatus::MERMAID));
-    expect_file!["../examples/payment/diagram/order.mmd"].assert_eq(&text_file(OrderStatus::MERMAID));
+    expect_file!["../examples/payment/diagram/order.mmd"].assert_eq(&text_file(payment::OrderStatus::MERMAID));
+    expect_file!["../examples/order/diagram/order.mmd"].assert_eq(&text_file(order::OrderStatus::MERMAID));
 }
 
 /// The generator's seed is fixed: it makes the committed files again.
 #[test]
 fn generated_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let made = example::payment().arg("--generate").arg(folder.path()).status().expect("the example starts");
+    let made = example::command("payment").arg("--generate").arg(folder.path()).status().expect("the example starts");
     assert!(made.success());
     let read = |name| std::fs::read_to_string(folder.path().join(name)).expect("a generated file");
     expect_file!["../examples/payment/callbacks.jsonl"].assert_eq(&read("callbacks.jsonl"));
@@ -48,27 +58,32 @@ fn generated_files() {
     expect_file!["../examples/payment/expected.jsonl"].assert_eq(&read("expected.jsonl"));
 }
 
-fn check_sql(dialect: Dialect, golden: &ExpectFile) {
-    let machines = [machine::<PaymentStatus>(dialect), machine::<OrderStatus>(dialect)].concat();
-    golden.assert_eq(&format!("{machines}{}", records(dialect)));
+fn payment_sql(dialect: Dialect) -> String {
+    let machines = [machine::<PaymentStatus>(dialect), machine::<payment::OrderStatus>(dialect)].concat();
+    format!("{machines}{}", records(dialect))
 }
 
-/// The transition table, the history's table, and every statement of a machine.
+/// Without idem's own records, which are the same as those of the payment.
+fn order_sql(dialect: Dialect) -> String {
+    text_file(&machine::<order::OrderStatus>(dialect))
+}
+
+/// The transition table, the texts of the schema in the order in which they run, and every statement of a machine.
 fn machine<M: StateMachine>(dialect: Dialect) -> String {
     let edges = M::TRANSITIONS.iter();
     let edges = edges.map(|edge| format!("-- {}: {} => {}\n", edge.event, edge.source.name(), edge.target.name()));
-    let tables = [
-        ("status type", schema::status_type::<M>(dialect)),
-        ("widen", schema::widen::<M>(dialect)),
-        ("history", schema::history::<M>(dialect)),
+    let named = |name: &str| format!("{}: {name}", M::NAME);
+    let text = |name: &str, sql: Option<&str>| sql.map(|sql| statement(&named(name), sql)).unwrap_or_default();
+    let texts = [
+        text("status type", schema::status_type::<M>(dialect)),
+        part(&named("columns of the table"), schema::columns::<M>(dialect)),
+        text("widen", schema::widen::<M>(dialect)),
+        text("history", schema::history::<M>(dialect)),
+        text("unknown values", Some(schema::unknown_values::<M>(dialect))),
+        text("load", Some(M::SQL.load.of(dialect).sql)),
     ];
-    let tables = tables.into_iter().filter_map(|(name, ddl)| Some(statement(&format!("{}: {name}", M::NAME), ddl?)));
-    let unknown = statement(&format!("{}: unknown values", M::NAME), schema::unknown_values::<M>(dialect));
-    let load = statement(&format!("{}: load", M::NAME), M::SQL.load.of(dialect).sql);
-    let events = M::EVENTS.iter().map(|(name, sql)| event(&format!("{}: {name}", M::NAME), sql, dialect));
-    let columns = part(&format!("{}: columns of the table", M::NAME), schema::columns::<M>(dialect));
-    let statements = [columns].into_iter().chain(tables).chain([unknown, load]).chain(events);
-    format!("{}{}\n{}", title(M::NAME), edges.collect::<String>(), statements.collect::<String>())
+    let events = M::EVENTS.iter().map(|(name, sql)| event(&named(name), sql, dialect));
+    format!("{}{}\n{}{}", title(M::NAME), edges.collect::<String>(), texts.concat(), events.collect::<String>())
 }
 
 /// The statements of an event, in the order in which a call runs them.

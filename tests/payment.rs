@@ -41,14 +41,14 @@ fn mysql() {
 #[test]
 fn wrong_arguments_exit_with_2() {
     for arguments in [["--database-url", "oracle://x"], ["--break", "everything"], ["--workers", "0"]] {
-        let output = example::payment().args(arguments).output().expect("the example starts");
+        let output = example::command("payment").args(arguments).output().expect("the example starts");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
 }
 
 #[test]
 fn help_lists_the_mutants() {
-    let output = example::payment().arg("--help").output().expect("the example starts");
+    let output = example::command("payment").arg("--help").output().expect("the example starts");
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(MUTANTS.iter().all(|(mutant, ..)| help.contains(mutant)), "{help}");
 }
@@ -104,7 +104,7 @@ fn check_mutant(engine: &Engine, mutant: &str, repeat: &str, count: &str) {
 /// Runs the example with a temporary folder of its own, since it keeps its database there.
 fn run(engine: &Engine, arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut command = example::payment();
+    let mut command = example::command("payment");
     command.env("TMPDIR", folder.path()).args(arguments);
     if let Some(url) = &engine.url {
         command.args(["--database-url", url]);

@@ -1,24 +1,25 @@
-//! Builds and names the example `payment`.
+//! Builds and names the examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A command that runs the example. `cargo test --test ..` alone builds no example, so it is built here, once.
-pub(crate) fn payment() -> Command {
+/// A command that runs an example. `cargo test --test ..` alone builds none, so they are built here, once.
+pub(crate) fn command(name: &str) -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let mut command = Command::new(BUILT.get_or_init(build));
+    let program = BUILT.get_or_init(build).join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    let mut command = Command::new(program);
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
     command
 }
 
 fn build() -> PathBuf {
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--example", "payment"])
+        .args(["build", "--quiet", "--examples"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
-    assert!(built.expect("cargo starts").success(), "the example does not build");
-    folder_of_this_test().join("../examples/payment").with_extension(std::env::consts::EXE_EXTENSION)
+    assert!(built.expect("cargo starts").success(), "the examples do not build");
+    folder_of_this_test().join("../examples")
 }
 
 /// `target/debug/deps`, whatever the target folder is called.

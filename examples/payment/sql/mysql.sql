@@ -33,11 +33,11 @@ CREATE TABLE IF NOT EXISTS payments_history (
 );
 
 -- PaymentStatus: unknown values
-SELECT status, COUNT(*) AS held
+SELECT MIN(status) AS status, COUNT(*) AS held
   FROM payments
  WHERE CAST(status AS BINARY) NOT IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed') OR status IS NULL
- GROUP BY status
- ORDER BY status;
+ GROUP BY CAST(status AS BINARY)
+ ORDER BY CAST(status AS BINARY);
 
 -- PaymentStatus: load
 SELECT status, version
@@ -288,11 +288,11 @@ CREATE TABLE IF NOT EXISTS orders_history (
 );
 
 -- OrderStatus: unknown values
-SELECT status, COUNT(*) AS held
+SELECT MIN(status) AS status, COUNT(*) AS held
   FROM orders
  WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded') OR status IS NULL
- GROUP BY status
- ORDER BY status;
+ GROUP BY CAST(status AS BINARY)
+ ORDER BY CAST(status AS BINARY);
 
 -- OrderStatus: load
 SELECT status, version

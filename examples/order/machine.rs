@@ -1,0 +1,33 @@
+//! What can become of an order.
+
+use idem_runtime::prelude::*;
+
+/// The life of an order that leaves the house in several parcels.
+///
+/// A parcel more and a refund more each lead back to where the order may be already. What tells a new one from a second
+/// message about an old one is its cause: the parcel's and the refund's own number. Once money went back nothing is
+/// shipped any more: a refund is for what will not come, or came back.
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64), history, repr = native, rename_all = "snake_case", sqlx, display)]
+#[transition(pay:        Pending => Paid, set(trade_no: String, paid: i64, paid_at = now))]
+#[transition(cancel:     Pending => Cancelled)]
+#[transition(ship:       Paid | PartlyShipped => PartlyShipped, set(carrier: String))]
+#[transition(ship_all:   PartlyShipped => Shipped, set(shipped_at = now))]
+#[transition(deliver:    Shipped => Delivered)]
+#[transition(refund:     Paid | PartlyShipped | Shipped | Delivered | PartlyRefunded => PartlyRefunded)]
+#[transition(refund_all: PartlyRefunded => Refunded)]
+pub(crate) enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    Paid,
+    /// An older release wrote `part_shipped`. Its rows are read and go on as they are; nothing rewrites them first.
+    #[state(alias = "part_shipped")]
+    PartlyShipped,
+    Shipped,
+    Delivered,
+    #[state(terminal)]
+    Cancelled,
+    PartlyRefunded,
+    #[state(terminal)]
+    Refunded,
+}

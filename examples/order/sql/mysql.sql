@@ -1,0 +1,342 @@
+-- OrderStatus -------------------------------------------------------------------------------------
+
+-- pay: Pending => Paid
+-- cancel: Pending => Cancelled
+-- ship: Paid => PartlyShipped
+-- ship: PartlyShipped => PartlyShipped
+-- ship_all: PartlyShipped => Shipped
+-- deliver: Shipped => Delivered
+-- refund: Paid => PartlyRefunded
+-- refund: PartlyShipped => PartlyRefunded
+-- refund: Shipped => PartlyRefunded
+-- refund: Delivered => PartlyRefunded
+-- refund: PartlyRefunded => PartlyRefunded
+-- refund_all: PartlyRefunded => Refunded
+
+-- OrderStatus: columns of the table
+--   status ENUM ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') NOT NULL DEFAULT 'pending',
+--   version BIGINT NOT NULL DEFAULT 0
+
+-- OrderStatus: widen
+ALTER TABLE orders
+  MODIFY status ENUM ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') NOT NULL DEFAULT 'pending';
+
+-- OrderStatus: history
+CREATE TABLE IF NOT EXISTS orders_history (
+  order_id BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  cause VARBINARY(512),
+  fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+  at DATETIME(6) NOT NULL,
+  PRIMARY KEY (order_id, version),
+  UNIQUE (order_id, event, cause)
+);
+
+-- OrderStatus: unknown values
+SELECT MIN(status) AS status, COUNT(*) AS held
+  FROM orders
+ WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
+ GROUP BY CAST(status AS BINARY)
+ ORDER BY CAST(status AS BINARY);
+
+-- OrderStatus: load
+SELECT status, version
+  FROM orders
+ WHERE order_id = ?;
+
+-- OrderStatus: pay, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'pending'
+   FOR UPDATE;
+
+-- OrderStatus: pay, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'pending' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: pay, fire
+UPDATE orders
+   SET status = 'paid', trade_no = ?, paid = ?, paid_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'pending';
+
+-- OrderStatus: pay, fire_at
+UPDATE orders
+   SET status = 'paid', trade_no = ?, paid = ?, paid_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'pending' AND version = ?;
+
+-- OrderStatus: pay, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'pay' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'paid' FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: cancel, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'cancelled', 'cancel', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'pending'
+   FOR UPDATE;
+
+-- OrderStatus: cancel, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'cancelled', 'cancel', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'pending' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: cancel, fire
+UPDATE orders
+   SET status = 'cancelled', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'pending';
+
+-- OrderStatus: cancel, fire_at
+UPDATE orders
+   SET status = 'cancelled', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'pending' AND version = ?;
+
+-- OrderStatus: cancel, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'cancel' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'cancelled' FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: ship, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped')
+   FOR UPDATE;
+
+-- OrderStatus: ship, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: ship, fire
+UPDATE orders
+   SET status = 'partly_shipped', carrier = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped');
+
+-- OrderStatus: ship, fire_at
+UPDATE orders
+   SET status = 'partly_shipped', carrier = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = ?;
+
+-- OrderStatus: ship, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'ship' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target IN ('partly_shipped', 'part_shipped') FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: ship_all, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status IN ('partly_shipped', 'part_shipped')
+   FOR UPDATE;
+
+-- OrderStatus: ship_all, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status IN ('partly_shipped', 'part_shipped') AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: ship_all, fire
+UPDATE orders
+   SET status = 'shipped', shipped_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status IN ('partly_shipped', 'part_shipped');
+
+-- OrderStatus: ship_all, fire_at
+UPDATE orders
+   SET status = 'shipped', shipped_at = NOW(6), version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status IN ('partly_shipped', 'part_shipped') AND version = ?;
+
+-- OrderStatus: ship_all, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'ship_all' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'shipped' FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: deliver, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'delivered', 'deliver', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'shipped'
+   FOR UPDATE;
+
+-- OrderStatus: deliver, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'delivered', 'deliver', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'shipped' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: deliver, fire
+UPDATE orders
+   SET status = 'delivered', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'shipped';
+
+-- OrderStatus: deliver, fire_at
+UPDATE orders
+   SET status = 'delivered', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'shipped' AND version = ?;
+
+-- OrderStatus: deliver, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'deliver' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'delivered' FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: refund, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded')
+   FOR UPDATE;
+
+-- OrderStatus: refund, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: refund, fire
+UPDATE orders
+   SET status = 'partly_refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded');
+
+-- OrderStatus: refund, fire_at
+UPDATE orders
+   SET status = 'partly_refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = ?;
+
+-- OrderStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'refund' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'partly_refunded' FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: refund_all, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'refunded', 'refund_all', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'partly_refunded'
+   FOR UPDATE;
+
+-- OrderStatus: refund_all, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'refunded', 'refund_all', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ? AND status = 'partly_refunded' AND version = ?
+   FOR UPDATE;
+
+-- OrderStatus: refund_all, fire
+UPDATE orders
+   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'partly_refunded';
+
+-- OrderStatus: refund_all, fire_at
+UPDATE orders
+   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE order_id = ? AND status = 'partly_refunded' AND version = ?;
+
+-- OrderStatus: refund_all, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ? AND caused.event = 'refund_all' AND caused.cause = ?
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? FOR UPDATE)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'refunded' FOR UPDATE)
+ WHERE seen.order_id = ?
+   FOR UPDATE;

@@ -1,0 +1,509 @@
+-- OrderStatus -------------------------------------------------------------------------------------
+
+-- pay: Pending => Paid
+-- cancel: Pending => Cancelled
+-- ship: Paid => PartlyShipped
+-- ship: PartlyShipped => PartlyShipped
+-- ship_all: PartlyShipped => Shipped
+-- deliver: Shipped => Delivered
+-- refund: Paid => PartlyRefunded
+-- refund: PartlyShipped => PartlyRefunded
+-- refund: Shipped => PartlyRefunded
+-- refund: Delivered => PartlyRefunded
+-- refund: PartlyRefunded => PartlyRefunded
+-- refund_all: PartlyRefunded => Refunded
+
+-- OrderStatus: status type
+CREATE TYPE order_status AS ENUM ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded');
+
+-- OrderStatus: columns of the table
+--   status order_status NOT NULL DEFAULT 'pending',
+--   version BIGINT NOT NULL DEFAULT 0
+
+-- OrderStatus: widen
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'pending';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'paid';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'partly_shipped';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'part_shipped';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'shipped';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'delivered';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'cancelled';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'partly_refunded';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'refunded';
+
+-- OrderStatus: history
+CREATE TABLE IF NOT EXISTS orders_history (
+  order_id BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT COLLATE "C",
+  fingerprint TEXT,
+  at TIMESTAMPTZ NOT NULL,
+  PRIMARY KEY (order_id, version),
+  UNIQUE (order_id, event, cause)
+);
+
+-- OrderStatus: unknown values
+SELECT status::text AS status, COUNT(*) AS held
+  FROM orders
+ WHERE status NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
+ GROUP BY status
+ ORDER BY status;
+
+-- OrderStatus: load
+SELECT status::text AS status, version
+  FROM orders
+ WHERE order_id = $1;
+
+-- OrderStatus: pay, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $3 AND event = 'pay' AND cause = $4::text
+), moved AS (
+  UPDATE orders
+     SET status = 'paid', trade_no = $1, paid = $2, paid_at = clock_timestamp(), version = version + 1
+   WHERE order_id = $3 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $3
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: pay, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $3 AND event = 'pay' AND cause = $4::text
+), moved AS (
+  UPDATE orders
+     SET status = 'paid', trade_no = $1, paid = $2, paid_at = clock_timestamp(), version = version + 1
+   WHERE order_id = $3 AND status = 'pending' AND version = $6 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $3
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: pay, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'pay' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'paid')
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: cancel, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'cancel' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'cancelled', version = version + 1
+   WHERE order_id = $1 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'pending', 'cancelled', 'cancel', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: cancel, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'cancel' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'cancelled', version = version + 1
+   WHERE order_id = $1 AND status = 'pending' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'pending', 'cancelled', 'cancel', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: cancel, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'cancel' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'cancelled')
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: ship, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $2 AND event = 'ship' AND cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT order_id, status
+    FROM orders
+   WHERE order_id = $2 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE orders
+     SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.status
+  RETURNING orders.order_id, orders.version, locked.status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: ship, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $2 AND event = 'ship' AND cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT order_id, status
+    FROM orders
+   WHERE order_id = $2 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE orders
+     SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $5
+  RETURNING orders.order_id, orders.version, locked.status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: ship, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'ship' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target IN ('partly_shipped', 'part_shipped'))
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: ship_all, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'ship_all' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'shipped', shipped_at = clock_timestamp(), version = version + 1
+   WHERE order_id = $1 AND status IN ('partly_shipped', 'part_shipped') AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'partly_shipped', 'shipped', 'ship_all', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: ship_all, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'ship_all' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'shipped', shipped_at = clock_timestamp(), version = version + 1
+   WHERE order_id = $1 AND status IN ('partly_shipped', 'part_shipped') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'partly_shipped', 'shipped', 'ship_all', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: ship_all, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'ship_all' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'shipped')
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: deliver, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'deliver' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'delivered', version = version + 1
+   WHERE order_id = $1 AND status = 'shipped' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'shipped', 'delivered', 'deliver', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: deliver, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'deliver' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'delivered', version = version + 1
+   WHERE order_id = $1 AND status = 'shipped' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'shipped', 'delivered', 'deliver', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: deliver, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'deliver' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'delivered')
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: refund, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT order_id, status
+    FROM orders
+   WHERE order_id = $1 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE orders
+     SET status = 'partly_refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.status
+  RETURNING orders.order_id, orders.version, locked.status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: refund, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT order_id, status
+    FROM orders
+   WHERE order_id = $1 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+     FOR UPDATE
+), moved AS (
+  UPDATE orders
+     SET status = 'partly_refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $4
+  RETURNING orders.order_id, orders.version, locked.status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: refund, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'refund' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'partly_refunded')
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: refund_all, fire
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'refund_all' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'refunded', version = version + 1
+   WHERE order_id = $1 AND status = 'partly_refunded' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'partly_refunded', 'refunded', 'refund_all', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: refund_all, fire_at
+WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, 1 AS here
+    FROM orders_history
+   WHERE order_id = $1 AND event = 'refund_all' AND cause = $2::text
+), moved AS (
+  UPDATE orders
+     SET status = 'refunded', version = version + 1
+   WHERE order_id = $1 AND status = 'partly_refunded' AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING order_id, version
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'partly_refunded', 'refunded', 'refund_all', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN orders AS seen ON seen.order_id = $1
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE;
+
+-- OrderStatus: refund_all, explain
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = $1 AND caused.event = 'refund_all' AND caused.cause = $2::text
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = $1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = $1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'refunded')
+ WHERE seen.order_id = $1;

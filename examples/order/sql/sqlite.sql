@@ -1,0 +1,331 @@
+-- OrderStatus -------------------------------------------------------------------------------------
+
+-- pay: Pending => Paid
+-- cancel: Pending => Cancelled
+-- ship: Paid => PartlyShipped
+-- ship: PartlyShipped => PartlyShipped
+-- ship_all: PartlyShipped => Shipped
+-- deliver: Shipped => Delivered
+-- refund: Paid => PartlyRefunded
+-- refund: PartlyShipped => PartlyRefunded
+-- refund: Shipped => PartlyRefunded
+-- refund: Delivered => PartlyRefunded
+-- refund: PartlyRefunded => PartlyRefunded
+-- refund_all: PartlyRefunded => Refunded
+
+-- OrderStatus: columns of the table
+--   status TEXT NOT NULL DEFAULT 'pending',
+--   version INTEGER NOT NULL DEFAULT 0
+
+-- OrderStatus: history
+CREATE TABLE IF NOT EXISTS orders_history (
+  order_id INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT,
+  fingerprint TEXT,
+  at TEXT NOT NULL,
+  PRIMARY KEY (order_id, version),
+  UNIQUE (order_id, event, cause)
+);
+
+-- OrderStatus: unknown values
+SELECT status, COUNT(*) AS held
+  FROM orders
+ WHERE status NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
+ GROUP BY status
+ ORDER BY status;
+
+-- OrderStatus: load
+SELECT status, version
+  FROM orders
+ WHERE order_id = ?1;
+
+-- OrderStatus: pay, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'pending';
+
+-- OrderStatus: pay, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'pending' AND version = ?4;
+
+-- OrderStatus: pay, fire
+UPDATE orders
+   SET status = 'paid', trade_no = ?1, paid = ?2, paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE order_id = ?3 AND status = 'pending'
+RETURNING version AS applied;
+
+-- OrderStatus: pay, fire_at
+UPDATE orders
+   SET status = 'paid', trade_no = ?1, paid = ?2, paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE order_id = ?3 AND status = 'pending' AND version = ?4
+RETURNING version AS applied;
+
+-- OrderStatus: pay, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'pay' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'paid')
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: cancel, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'cancelled', 'cancel', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'pending';
+
+-- OrderStatus: cancel, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'cancelled', 'cancel', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'pending' AND version = ?4;
+
+-- OrderStatus: cancel, fire
+UPDATE orders
+   SET status = 'cancelled', version = version + 1
+ WHERE order_id = ?1 AND status = 'pending'
+RETURNING version AS applied;
+
+-- OrderStatus: cancel, fire_at
+UPDATE orders
+   SET status = 'cancelled', version = version + 1
+ WHERE order_id = ?1 AND status = 'pending' AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: cancel, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'cancel' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'cancelled')
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: ship, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped');
+
+-- OrderStatus: ship, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = ?4;
+
+-- OrderStatus: ship, fire
+UPDATE orders
+   SET status = 'partly_shipped', carrier = ?1, version = version + 1
+ WHERE order_id = ?2 AND status IN ('paid', 'partly_shipped', 'part_shipped')
+RETURNING version AS applied;
+
+-- OrderStatus: ship, fire_at
+UPDATE orders
+   SET status = 'partly_shipped', carrier = ?1, version = version + 1
+ WHERE order_id = ?2 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = ?3
+RETURNING version AS applied;
+
+-- OrderStatus: ship, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'ship' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target IN ('partly_shipped', 'part_shipped'))
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: ship_all, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status IN ('partly_shipped', 'part_shipped');
+
+-- OrderStatus: ship_all, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status IN ('partly_shipped', 'part_shipped') AND version = ?4;
+
+-- OrderStatus: ship_all, fire
+UPDATE orders
+   SET status = 'shipped', shipped_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE order_id = ?1 AND status IN ('partly_shipped', 'part_shipped')
+RETURNING version AS applied;
+
+-- OrderStatus: ship_all, fire_at
+UPDATE orders
+   SET status = 'shipped', shipped_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = version + 1
+ WHERE order_id = ?1 AND status IN ('partly_shipped', 'part_shipped') AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: ship_all, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'ship_all' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'shipped')
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: deliver, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'delivered', 'deliver', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'shipped';
+
+-- OrderStatus: deliver, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'delivered', 'deliver', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'shipped' AND version = ?4;
+
+-- OrderStatus: deliver, fire
+UPDATE orders
+   SET status = 'delivered', version = version + 1
+ WHERE order_id = ?1 AND status = 'shipped'
+RETURNING version AS applied;
+
+-- OrderStatus: deliver, fire_at
+UPDATE orders
+   SET status = 'delivered', version = version + 1
+ WHERE order_id = ?1 AND status = 'shipped' AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: deliver, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'deliver' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'delivered')
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: refund, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded');
+
+-- OrderStatus: refund, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = ?4;
+
+-- OrderStatus: refund, fire
+UPDATE orders
+   SET status = 'partly_refunded', version = version + 1
+ WHERE order_id = ?1 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded')
+RETURNING version AS applied;
+
+-- OrderStatus: refund, fire_at
+UPDATE orders
+   SET status = 'partly_refunded', version = version + 1
+ WHERE order_id = ?1 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: refund, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'refund' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'partly_refunded')
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: refund_all, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'refunded', 'refund_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'partly_refunded';
+
+-- OrderStatus: refund_all, enter_at
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, status, 'refunded', 'refund_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?3 AND status = 'partly_refunded' AND version = ?4;
+
+-- OrderStatus: refund_all, fire
+UPDATE orders
+   SET status = 'refunded', version = version + 1
+ WHERE order_id = ?1 AND status = 'partly_refunded'
+RETURNING version AS applied;
+
+-- OrderStatus: refund_all, fire_at
+UPDATE orders
+   SET status = 'refunded', version = version + 1
+ WHERE order_id = ?1 AND status = 'partly_refunded' AND version = ?2
+RETURNING version AS applied;
+
+-- OrderStatus: refund_all, explain
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       1 AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = ?1 AND caused.event = 'refund_all' AND caused.cause = ?2
+  LEFT JOIN orders_history AS latest
+    ON latest.order_id = ?1
+   AND latest.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1)
+  LEFT JOIN orders_history AS passed
+    ON passed.order_id = ?1
+   AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'refunded')
+ WHERE seen.order_id = ?1;

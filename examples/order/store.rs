@@ -1,0 +1,224 @@
+//! The shop's own tables and statements, and where they live: a SQLite file, or a fresh database on a server.
+//!
+//! A shop has one database, and writes `sqlx::query("..")` where it needs it. This one runs on three, so its statements
+//! stand here, once, and a macro makes them for each driver.
+
+use std::path::PathBuf;
+
+use idem_runtime::prelude::*;
+use idem_runtime::schema;
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
+use uuid::Uuid;
+
+use crate::machine::OrderStatus;
+use crate::script::Order;
+
+/// The shop's tables. The columns of the machine come from the machine: their type, their default and what keeps other
+/// values out. No unique index stops a second parcel or refund.
+fn tables(dialect: Dialect) -> String {
+    let columns = schema::columns::<OrderStatus>(dialect);
+    let time = match dialect {
+        Dialect::Postgres => "TIMESTAMPTZ",
+        Dialect::MySql => "DATETIME(6)",
+        Dialect::Sqlite => "TEXT",
+    };
+    format!(
+        "CREATE TABLE orders (
+  order_id BIGINT NOT NULL PRIMARY KEY,
+  price BIGINT NOT NULL,
+  parcels BIGINT NOT NULL,
+  sent BIGINT NOT NULL DEFAULT 0,
+  refunded BIGINT NOT NULL DEFAULT 0,
+  {columns},
+  trade_no VARCHAR(64),
+  paid BIGINT,
+  paid_at {time},
+  carrier VARCHAR(64),
+  shipped_at {time}
+);
+CREATE TABLE parcels (order_id BIGINT NOT NULL, parcel_no VARCHAR(64) NOT NULL);
+CREATE TABLE refunds (order_id BIGINT NOT NULL, refund_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE set_aside (order_id BIGINT NOT NULL, trade_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE expected (order_id BIGINT NOT NULL PRIMARY KEY, payments BIGINT NOT NULL, repayments BIGINT NOT NULL);"
+    )
+}
+
+/// A value of a statement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Value<'v> {
+    Number(i64),
+    Text(&'v str),
+    Status(OrderStatus),
+}
+
+/// A state that an order is in, and an entry of its history: event, source and target.
+pub(crate) type Entry = (i64, OrderStatus, String, OrderStatus, OrderStatus);
+
+/// A database that the shop can live in.
+pub(crate) trait Shop: SqlDialect {
+    /// Runs statements without values.
+    fn script(pool: &Pool<Self>, text: String) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Runs one statement, and tells how many rows it wrote.
+    fn write(
+        tx: &mut Tx<'_, Self>,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = sqlx::Result<u64>> + Send;
+
+    /// Reads a number of an order.
+    fn number(
+        tx: &mut Tx<'_, Self>,
+        select: &'static str,
+        order_id: i64,
+    ) -> impl Future<Output = sqlx::Result<i64>> + Send;
+
+    /// The identifiers of the orders that a check finds.
+    fn find(pool: &Pool<Self>, check: &'static str) -> impl Future<Output = sqlx::Result<Vec<i64>>> + Send;
+
+    /// How many orders are in each state.
+    fn states(pool: &Pool<Self>) -> impl Future<Output = sqlx::Result<Vec<(OrderStatus, i64)>>> + Send;
+
+    /// Every entry of the history, order by order.
+    fn history(pool: &Pool<Self>) -> impl Future<Output = sqlx::Result<Vec<Entry>>> + Send;
+}
+
+macro_rules! shop {
+    ($DB:ty) => {
+        impl Shop for $DB {
+            async fn script(pool: &Pool<Self>, text: String) -> sqlx::Result<()> {
+                sqlx::raw_sql(AssertSqlSafe(text)).execute(pool).await?;
+                Ok(())
+            }
+
+            async fn write(tx: &mut Tx<'_, Self>, statement: &'static str, values: &[Value<'_>]) -> sqlx::Result<u64> {
+                let query = values.iter().fold(sqlx::query(sql::<Self>(statement)), |query, value| match *value {
+                    Value::Number(number) => query.bind(number),
+                    Value::Text(text) => query.bind(text),
+                    Value::Status(status) => query.bind(status),
+                });
+                Ok(query.execute(tx).await?.rows_affected())
+            }
+
+            async fn number(tx: &mut Tx<'_, Self>, select: &'static str, order_id: i64) -> sqlx::Result<i64> {
+                sqlx::query_scalar(sql::<Self>(select)).bind(order_id).fetch_one(tx).await
+            }
+
+            async fn find(pool: &Pool<Self>, check: &'static str) -> sqlx::Result<Vec<i64>> {
+                sqlx::query_scalar(check).fetch_all(pool).await
+            }
+
+            async fn states(pool: &Pool<Self>) -> sqlx::Result<Vec<(OrderStatus, i64)>> {
+                let select = "SELECT status, COUNT(*) FROM orders GROUP BY status ORDER BY COUNT(*) DESC";
+                sqlx::query_as(select).fetch_all(pool).await
+            }
+
+            async fn history(pool: &Pool<Self>) -> sqlx::Result<Vec<Entry>> {
+                let select = "SELECT orders.order_id, orders.status, event, source, target FROM orders \
+                              JOIN orders_history AS history ON history.order_id = orders.order_id \
+                              ORDER BY orders.order_id, history.version";
+                sqlx::query_as(select).fetch_all(pool).await
+            }
+        }
+    };
+}
+
+shop!(Postgres);
+shop!(MySql);
+shop!(Sqlite);
+
+/// The statement with the placeholders of the dialect: PostgreSQL counts them.
+fn sql<DB: SqlDialect>(statement: &'static str) -> AssertSqlSafe<String> {
+    if DB::DIALECT != Dialect::Postgres {
+        return AssertSqlSafe(statement.to_owned());
+    }
+    let parts = statement.split('?').enumerate();
+    AssertSqlSafe(parts.map(|(at, part)| if at == 0 { part.to_owned() } else { format!("${at}{part}") }).collect())
+}
+
+/// Fewer than the workers: a call that waits for its turn must not need a connection.
+const CONNECTIONS: u32 = 8;
+
+/// Makes a new file in a new folder, and keeps both for the reader.
+pub(crate) async fn sqlite() -> Result<(SqlitePool, PathBuf), Box<dyn std::error::Error>> {
+    let file = tempfile::Builder::new().prefix("idem-order-").tempdir()?.keep().join("shop.db");
+    let options = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
+    let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Normal);
+    Ok((SqlitePoolOptions::new().max_connections(CONNECTIONS).connect_with(options).await?, file))
+}
+
+/// A database that this run has made on a server, and drops at its end.
+pub(crate) struct Fresh<DB: Shop> {
+    pub(crate) pool: Pool<DB>,
+    pub(crate) name: String,
+    server: Pool<DB>,
+}
+
+impl<DB: Shop> Fresh<DB> {
+    /// Drops the database.
+    pub(crate) async fn drop(self) -> sqlx::Result<()> {
+        self.pool.close().await;
+        DB::script(&self.server, format!("DROP DATABASE {}", self.name)).await
+    }
+}
+
+/// Makes a fresh database on a PostgreSQL server.
+pub(crate) async fn postgres(server: PgConnectOptions) -> sqlx::Result<Fresh<Postgres>> {
+    let (name, maker) = (fresh_name(), PgPool::connect_with(server.clone()).await?);
+    Postgres::script(&maker, format!("CREATE DATABASE {name}")).await?;
+    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).connect_with(server.database(&name)).await?;
+    Ok(Fresh { pool, name, server: maker })
+}
+
+/// Makes a fresh database on a MySQL or MariaDB server.
+pub(crate) async fn mysql(server: MySqlConnectOptions) -> sqlx::Result<Fresh<MySql>> {
+    let (name, maker) = (fresh_name(), MySqlPool::connect_with(server.clone()).await?);
+    MySql::script(&maker, format!("CREATE DATABASE {name} CHARACTER SET utf8mb4")).await?;
+    let pool = MySqlPoolOptions::new().max_connections(CONNECTIONS).connect_with(server.database(&name)).await?;
+    Ok(Fresh { pool, name, server: maker })
+}
+
+fn fresh_name() -> String {
+    format!("idem_order_{}", Uuid::new_v4().simple())
+}
+
+/// Creates the tables and takes the orders.
+pub(crate) async fn open<DB: Shop>(pool: &Pool<DB>, orders: &[Order]) -> Result<Idem<DB>, Box<dyn std::error::Error>> {
+    let idem = Idem::builder(pool.clone()).build().await?;
+    idem.migrate().await?;
+    let dialect = DB::DIALECT;
+    // Only PostgreSQL has a type of its own for the status, and it has to be there before the table.
+    let status_type = schema::status_type::<OrderStatus>(dialect).map(str::to_owned);
+    let history = schema::history::<OrderStatus>(dialect).map(str::to_owned);
+    for text in [status_type, Some(tables(dialect)), history].into_iter().flatten() {
+        DB::script(pool, text).await?;
+    }
+    let mut tx = idem.begin().await?;
+    for order in orders {
+        take(&mut tx, order).await?;
+    }
+    tx.commit().await?;
+    Ok(idem)
+}
+
+/// Takes an order, and writes down what the checker expects of it.
+async fn take<DB: Shop>(tx: &mut Tx<'_, DB>, order: &Order) -> sqlx::Result<()> {
+    let id = Value::Number(order.id);
+    let (price, parcels) = (Value::Number(order.price), Value::Number(order.parcels));
+    let insert = "INSERT INTO orders (order_id, price, parcels, status) VALUES (?, ?, ?, ?)";
+    DB::write(&mut *tx, insert, &[id, price, parcels, Value::Status(OrderStatus::Pending)]).await?;
+    let insert = "INSERT INTO expected (order_id, payments, repayments) VALUES (?, ?, ?)";
+    let expected = [id, Value::Number(order.payments), Value::Number(order.repayments)];
+    DB::write(&mut *tx, insert, &expected).await?;
+    if order.is_old {
+        // By the name that the state had then, and without a history.
+        let update = "UPDATE orders SET status = 'part_shipped', paid = price, sent = 1 WHERE order_id = ?";
+        DB::write(&mut *tx, update, &[id]).await?;
+        let insert = "INSERT INTO parcels (order_id, parcel_no) VALUES (?, 'sent before')";
+        DB::write(tx, insert, &[id]).await?;
+    }
+    Ok(())
+}
