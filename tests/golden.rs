@@ -111,8 +111,8 @@ fn statement(name: &str, sql: &str) -> String {
 
 /// A part of a statement, which by itself is none.
 fn part(name: &str, sql: &str) -> String {
-    let lines = sql.lines().map(|line| format!("--   {}\n", line.trim_start()));
-    format!("-- {name}\n{}\n", lines.collect::<String>())
+    let lines = sql.lines().map(|line| format!("-- {line}\n"));
+    format!("-- {name}\n--   {}\n", lines.collect::<String>().trim_start_matches("-- "))
 }
 
 fn text_file(text: &str) -> String {

@@ -1,4 +1,25 @@
 //! The tables of idem as text, to review and to put into a migration of one's own.
+//!
+//! What a machine's table needs, in the order in which a migration writes it:
+//!
+//! ```
+//! # use idem_runtime::prelude::*;
+//! # #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+//! # #[machine(table = "orders", id(order_id: i64), history, rename_all = "snake_case")]
+//! # #[transition(pay: Pending => Paid, set(trade_no: String))]
+//! # pub enum OrderStatus { #[state(initial)] Pending, #[state(terminal)] Paid }
+//! use idem_runtime::schema;
+//!
+//! fn migration(dialect: Dialect) -> Vec<String> {
+//!     let columns = schema::columns::<OrderStatus>(dialect);
+//!     let table = format!("CREATE TABLE orders (\n  order_id BIGINT PRIMARY KEY,\n  trade_no TEXT,\n  {columns}\n)");
+//!     // An enum type on PostgreSQL with `repr = native`; there is no IF NOT EXISTS for it.
+//!     let status_type = schema::status_type::<OrderStatus>(dialect).map(str::to_owned);
+//!     let history = schema::history::<OrderStatus>(dialect).map(str::to_owned);
+//!     status_type.into_iter().chain([table]).chain(history).collect()
+//! }
+//! # assert_eq!(migration(Dialect::Postgres).len(), 2);
+//! ```
 
 use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;

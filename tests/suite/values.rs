@@ -2,7 +2,7 @@
 
 use std::str::FromStr as _;
 
-use idem_runtime::machine::UnknownState;
+use idem_runtime::machine::{Repr, UnknownState};
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
 use sqlx::{MySql, Postgres};
@@ -82,7 +82,7 @@ pub(crate) enum Invoice {
     Reminded,
     #[state(terminal)]
     Settled,
-    #[state(terminal)]
+    #[state(terminal, rename = "作废")]
     Dropped,
 }
 
@@ -135,7 +135,12 @@ async fn create_table<M: StateMachine, DB: Engine>(db: &TestDb<DB>, others: &str
     }
     let id = M::TABLE.trim_end_matches('s');
     let columns = schema::columns::<M>(DB::DIALECT);
-    db.execute(format!("CREATE TABLE {} ({id}_id BIGINT NOT NULL PRIMARY KEY{others}, {columns})", M::TABLE)).await?;
+    // The text of the columns says what it needs, whatever the table's default is. (In a constraint MariaDB refuses what
+    // that default cannot write, which is an error and no loss.)
+    let native = DB::DIALECT == Dialect::MySql && matches!(M::REPR, Repr::Native(_));
+    let default = if native { " CHARACTER SET latin1" } else { "" };
+    let table = format!("{} ({id}_id BIGINT NOT NULL PRIMARY KEY{others}, {columns}){default}", M::TABLE);
+    db.execute(format!("CREATE TABLE {table}")).await?;
     if let Some(history) = schema::history::<M>(DB::DIALECT) {
         db.execute(history).await?;
     }
@@ -188,7 +193,7 @@ async fn s46_each_type_of_status_column<DB: Engine>(db: TestDb<DB>) -> TestResul
             "TEXT",
             "CHAR(20) CHARACTER SET latin1",
             "VARBINARY(20)",
-            "ENUM ('draft', 'sketch', 'sent', 'reminded', 'settled', 'dropped')",
+            "ENUM ('draft', 'sketch', 'sent', 'reminded', 'settled')",
             "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
         ],
         Dialect::Sqlite => &["TEXT", "VARCHAR(20)", "BLOB", ""],
@@ -446,7 +451,13 @@ async fn aliases_stand_for_their_state<DB: Engine>(db: TestDb<DB>) -> TestResult
     let draft = Invoice::row(2).load(&idem).await?.in_state::<invoice::Draft>()?;
     answer!(draft.fire(invoice::Drop).cause("d").run(&idem).await, Ok(Outcome::Applied(_)));
     let found = db.rows("SELECT status FROM invoices ORDER BY invoice_id").await?;
-    ensure!(found == [["sent"], ["dropped"]], "{found:?}");
+    ensure!(found == [["sent"], ["作废"]], "{found:?}");
+
+    // The history names the state by the value that is written now.
+    let found = db.rows("SELECT source, target FROM invoices_history ORDER BY invoice_id").await?;
+    ensure!(found == [["draft", "sent"], ["draft", "作废"]], "{found:?}");
+    let found = db.rows("SELECT source, target FROM lifts_floor_history").await?;
+    ensure!(found == [["40000", "0"]], "{found:?}");
 
     // An entry of the history that an older release wrote.
     db.execute("UPDATE lifts_floor_history SET target = '13', version = 100 WHERE lift_id = 1").await?;

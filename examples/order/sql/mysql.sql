@@ -14,12 +14,32 @@
 -- refund_all: PartlyRefunded => Refunded
 
 -- OrderStatus: columns of the table
---   status ENUM ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') NOT NULL DEFAULT 'pending',
+--   status ENUM (
+--     'pending',
+--     'paid',
+--     'partly_shipped',
+--     'shipped',
+--     'delivered',
+--     'cancelled',
+--     'partly_refunded',
+--     'refunded',
+--     'part_shipped'
+--   ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending',
 --   version BIGINT NOT NULL DEFAULT 0
 
 -- OrderStatus: widen
 ALTER TABLE orders
-  MODIFY status ENUM ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') NOT NULL DEFAULT 'pending';
+  MODIFY status ENUM (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending';
 
 -- OrderStatus: history
 CREATE TABLE IF NOT EXISTS orders_history (
@@ -38,7 +58,17 @@ CREATE TABLE IF NOT EXISTS orders_history (
 -- OrderStatus: unknown values
 SELECT MIN(status) AS status, COUNT(*) AS held
   FROM orders
- WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
+ WHERE CAST(status AS BINARY) NOT IN (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  ) OR status IS NULL
  GROUP BY CAST(status AS BINARY)
  ORDER BY CAST(status AS BINARY);
 
@@ -133,14 +163,14 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: ship, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?, ?, NOW(6)
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_shipped', 'ship', ?, ?, NOW(6)
   FROM orders
  WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped')
    FOR UPDATE;
 
 -- OrderStatus: ship, enter_at
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?, ?, NOW(6)
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_shipped', 'ship', ?, ?, NOW(6)
   FROM orders
  WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = ?
    FOR UPDATE;
@@ -175,14 +205,14 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: ship_all, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?, ?, NOW(6)
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'shipped', 'ship_all', ?, ?, NOW(6)
   FROM orders
  WHERE order_id = ? AND status IN ('partly_shipped', 'part_shipped')
    FOR UPDATE;
 
 -- OrderStatus: ship_all, enter_at
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?, ?, NOW(6)
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'shipped', 'ship_all', ?, ?, NOW(6)
   FROM orders
  WHERE order_id = ? AND status IN ('partly_shipped', 'part_shipped') AND version = ?
    FOR UPDATE;
@@ -259,14 +289,14 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: refund, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?, ?, NOW(6)
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_refunded', 'refund', ?, ?, NOW(6)
   FROM orders
  WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded')
    FOR UPDATE;
 
 -- OrderStatus: refund, enter_at
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?, ?, NOW(6)
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_refunded', 'refund', ?, ?, NOW(6)
   FROM orders
  WHERE order_id = ? AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = ?
    FOR UPDATE;

@@ -14,7 +14,17 @@
 -- refund_all: PartlyRefunded => Refunded
 
 -- OrderStatus: status type
-CREATE TYPE order_status AS ENUM ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded');
+CREATE TYPE order_status AS ENUM (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  );
 
 -- OrderStatus: columns of the table
 --   status order_status NOT NULL DEFAULT 'pending',
@@ -48,9 +58,19 @@ CREATE TABLE IF NOT EXISTS orders_history (
 -- OrderStatus: unknown values
 SELECT status::text AS status, COUNT(*) AS held
   FROM orders
- WHERE status NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
- GROUP BY status
- ORDER BY status;
+ WHERE status::text NOT IN (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  ) OR status IS NULL
+ GROUP BY status::text
+ ORDER BY status::text;
 
 -- OrderStatus: load
 SELECT status::text AS status, version
@@ -194,7 +214,7 @@ WITH caused AS MATERIALIZED (
      SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
     FROM locked
    WHERE orders.order_id = locked.order_id AND orders.status = locked.status
-  RETURNING orders.order_id, orders.version, locked.status::text AS source
+  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
@@ -222,7 +242,7 @@ WITH caused AS MATERIALIZED (
      SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
     FROM locked
    WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $5
-  RETURNING orders.order_id, orders.version, locked.status::text AS source
+  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
@@ -389,7 +409,7 @@ WITH caused AS MATERIALIZED (
      SET status = 'partly_refunded', version = orders.version + 1
     FROM locked
    WHERE orders.order_id = locked.order_id AND orders.status = locked.status
-  RETURNING orders.order_id, orders.version, locked.status::text AS source
+  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()
@@ -417,7 +437,7 @@ WITH caused AS MATERIALIZED (
      SET status = 'partly_refunded', version = orders.version + 1
     FROM locked
    WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $4
-  RETURNING orders.order_id, orders.version, locked.status::text AS source
+  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()

@@ -34,7 +34,17 @@ CREATE TABLE IF NOT EXISTS orders_history (
 -- OrderStatus: unknown values
 SELECT status, COUNT(*) AS held
   FROM orders
- WHERE status NOT IN ('pending', 'paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'cancelled', 'partly_refunded', 'refunded') OR status IS NULL
+ WHERE status NOT IN (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  ) OR status IS NULL
  GROUP BY status
  ORDER BY status;
 
@@ -127,13 +137,13 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: ship, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM orders
  WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped');
 
 -- OrderStatus: ship, enter_at
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM orders
  WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = ?4;
 
@@ -168,13 +178,13 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: ship_all, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'shipped', 'ship_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM orders
  WHERE order_id = ?3 AND status IN ('partly_shipped', 'part_shipped');
 
 -- OrderStatus: ship_all, enter_at
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'shipped', 'ship_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'shipped', 'ship_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM orders
  WHERE order_id = ?3 AND status IN ('partly_shipped', 'part_shipped') AND version = ?4;
 
@@ -250,13 +260,13 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: refund, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM orders
  WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded');
 
 -- OrderStatus: refund, enter_at
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-SELECT order_id, version + 1, status, 'partly_refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM orders
  WHERE order_id = ?3 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = ?4;
 

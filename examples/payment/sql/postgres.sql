@@ -15,7 +15,7 @@
 
 -- PaymentStatus: widen
 ALTER TABLE payments
-  DROP CONSTRAINT payments_status_check,
+  DROP CONSTRAINT IF EXISTS payments_status_check,
   ADD CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed'));
 
 -- PaymentStatus: history
@@ -389,7 +389,7 @@ SELECT seen.status AS status, seen.version AS version,
 
 -- OrderStatus: widen
 ALTER TABLE orders
-  DROP CONSTRAINT orders_status_check,
+  DROP CONSTRAINT IF EXISTS orders_status_check,
   ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded'));
 
 -- OrderStatus: history

@@ -7,6 +7,11 @@ use crate::machine::model::{Model, Repr, Stored};
 /// The longest name that PostgreSQL keeps whole.
 const LONGEST_NAME: usize = 63;
 
+/// Every character, compared by its bytes, whatever the table's own default is.
+const BYTES: &str = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+/// The longest list that stands on one line.
+const LONG_LIST: usize = 80;
+
 /// Creates the type of the status column, where it is one of its own.
 pub(super) fn status_type(dialect: Dialect, model: &Model) -> Option<String> {
     match (&model.repr, dialect) {
@@ -39,7 +44,8 @@ pub(super) fn widen(dialect: Dialect, model: &Model) -> Option<String> {
         }
         (Repr::Text | Repr::Int, Dialect::Postgres | Dialect::MySql) => {
             let (table, name, check) = (writer.table(), check_name(&writer, model), check(&writer, model));
-            Some(format!("ALTER TABLE {table}\n  DROP CONSTRAINT {name},\n  ADD {check}"))
+            let unless_missing = if dialect == Dialect::Postgres { " IF EXISTS" } else { "" };
+            Some(format!("ALTER TABLE {table}\n  DROP CONSTRAINT{unless_missing} {name},\n  ADD {check}"))
         }
         (_, Dialect::Sqlite) => None,
     }
@@ -54,6 +60,8 @@ pub(super) fn unknown_values(dialect: Dialect, model: &Model) -> String {
         (Repr::Text | Repr::Native(_), Dialect::MySql) => {
             (format!("MIN({status}) AS status"), format!("CAST({status} AS BINARY)"))
         }
+        // A value that the type does not have yet cannot be compared with it.
+        (Repr::Native(_), Dialect::Postgres) => (renamed(&text, "status"), text),
         _ => (renamed(&text, "status"), status.clone()),
     };
     let values = values(model);
@@ -67,8 +75,8 @@ pub(super) fn unknown_values(dialect: Dialect, model: &Model) -> String {
 }
 
 fn add_values(model: &Model, name: &str) -> String {
-    let values = model.states.iter().flat_map(|state| state.values());
-    let each = values.map(|value| format!("ALTER TYPE {name} ADD VALUE IF NOT EXISTS {}", literal(&value.raw())));
+    let each = model.states.iter().flat_map(|state| state.values());
+    let each = each.map(|value| format!("ALTER TYPE {name} ADD VALUE IF NOT EXISTS {}", literal(&value.raw())));
     each.collect::<Vec<_>>().join(";\n")
 }
 
@@ -81,12 +89,12 @@ fn status_definition(writer: &Writer<'_>, dialect: Dialect, model: &Model) -> St
 fn status_column_type(writer: &Writer<'_>, dialect: Dialect, model: &Model) -> String {
     match (&model.repr, dialect) {
         (Repr::Native(name), Dialect::Postgres) => writer.quoted_path(name),
-        (Repr::Native(_), Dialect::MySql) => format!("ENUM ({})", values(model)),
+        (Repr::Native(_), Dialect::MySql) => format!("ENUM ({}) {BYTES}", values(model)),
         (Repr::Int, Dialect::Sqlite) => "INTEGER".to_owned(),
         (Repr::Int, Dialect::Postgres | Dialect::MySql) => integer_type(model).to_owned(),
         (_, Dialect::Postgres | Dialect::Sqlite) => "TEXT".to_owned(),
         (Repr::Text, Dialect::MySql) => {
-            format!("VARCHAR({}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", model.length)
+            format!("VARCHAR({}) {BYTES}", model.length)
         }
     }
 }
@@ -134,8 +142,12 @@ fn check_name(writer: &Writer<'_>, model: &Model) -> String {
     writer.column(&name)
 }
 
-/// Every value that stands for a state, as a list of literals.
+/// Every value that stands for a state, as a list of literals: on MySQL only a value at the end of an `ENUM` is added
+/// without copying the table, so that those of former releases come last.
 fn values(model: &Model) -> String {
-    let values = model.states.iter().flat_map(|state| state.values());
-    values.map(super::writer::value).collect::<Vec<_>>().join(", ")
+    let written = model.states.iter().map(|state| &state.stored);
+    let aliases = model.states.iter().flat_map(|state| &state.aliases);
+    let values: Vec<_> = written.chain(aliases).map(super::writer::value).collect();
+    let line = values.join(", ");
+    if line.len() <= LONG_LIST { line } else { format!("\n    {}\n  ", values.join(",\n    ")) }
 }

@@ -98,7 +98,8 @@ pub(super) fn enter(dialect: Dialect, model: &Model, event: &Event, version: Ver
 
 fn insert_from_row(w: &mut Writer<'_>, event: &Event, version: Version, history: &History, lock: &str) -> String {
     let (entries, columns, table) = (w.quoted_path(&history.table), columns(w), w.table());
-    let (id, old, source, next) = (w.id_list(""), w.status_text(""), w.is_source(event, ""), w.version_value(""));
+    let old = w.source_text(event, w.status_text(""));
+    let (id, source, next) = (w.id_list(""), w.is_source(event, ""), w.version_value(""));
     let (target, name, now) = (w.stored_text(event.target), literal(&event.name()), w.now());
     let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
     let (id_is, at, lock) = (w.id_is(""), w.and_version(version, ""), clause(lock));

@@ -94,7 +94,7 @@ fn moved_from_locked(w: &mut Writer<'_>, event: &Event, version: Version) -> Str
     let sets = w.assignments(event, |column| format!("{name}.{column} + 1"));
     let (same, status, at) = (w.same_id(&name, "locked"), w.status(), w.and_version(version, &name));
     let (ids, new) = (w.id_list(&name), w.version_as(&name, "version"));
-    let source = w.as_text("locked.status".to_owned());
+    let source = w.source_text(event, w.as_text("locked.status".to_owned()));
     format!(
         "  UPDATE {table}
      SET {sets}

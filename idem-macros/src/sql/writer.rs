@@ -186,6 +186,16 @@ impl<'m> Writer<'m> {
         self.model.version.as_ref().map(|version| self.column(version))
     }
 
+    /// The source's own value for the history, from the status column as text: an alias is the same state.
+    pub(super) fn source_text(&self, event: &Event, text: String) -> String {
+        let sources = event.sources.iter().map(|source| self.model.state(source.state));
+        let aliases: Vec<_> = sources
+            .flat_map(|state| state.aliases.iter().map(move |alias| (alias.raw(), state.stored.raw())))
+            .map(|(alias, stored)| format!("WHEN {} THEN {}", literal(&alias), literal(&stored)))
+            .collect();
+        if aliases.is_empty() { text } else { format!("CASE {text} {} ELSE {text} END", aliases.join(" ")) }
+    }
+
     /// `seen.version`, or a number that means nothing where there is none.
     pub(super) fn version_value(&self, of: &str) -> String {
         self.version().map_or("0".to_owned(), |version| format!("{}{version}", dot(of)))

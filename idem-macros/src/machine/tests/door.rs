@@ -192,7 +192,7 @@ const _: () = {
             },
             widen: _idem::__private::PerDialect {
                 postgres: ::core::option::Option::Some(
-                    "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    "ALTER TABLE doors\n  DROP CONSTRAINT IF EXISTS doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
                 ),
                 mysql: ::core::option::Option::Some(
                     "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
@@ -201,7 +201,7 @@ const _: () = {
             },
             unknown_values: _idem::__private::PerDialect {
                 postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                mysql: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
                 sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
             },
         };
