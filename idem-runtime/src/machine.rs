@@ -15,12 +15,14 @@ pub use graph::Graph;
 #[doc(hidden)]
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
-pub use statement::{Bind, EventSql, MachineSql, Statement};
+pub use statement::{Bind, EventSpec, EventSql, MachineSql, Statement};
 pub use value::{Repr, UnknownState};
 #[doc(hidden)]
 pub use value::{decode_status, encode_status, from_label, reads_status, status_type};
 
-use crate::dialect::{BoxDynError, SqlDialect};
+use sqlx::Database;
+
+use crate::dialect::BoxDynError;
 use crate::fingerprint::Fingerprint;
 
 /// One edge of a machine.
@@ -86,7 +88,7 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
 }
 
 /// The identifier of the machine's rows can be bound on `DB`.
-pub trait MachineOn<DB: SqlDialect>: StateMachine {
+pub trait MachineOn<DB: Database>: StateMachine {
     /// Adds the identifier's columns, in order.
     ///
     /// # Errors
@@ -145,26 +147,34 @@ pub trait EventOf<M: StateMachine>: Sized + Send + Sync + 'static {
     /// [`Fire<M, Self>`](Fire), from a row whose version is known.
     type FireAt: From<Fire<M, Self>>;
 
+    /// All that the machine declares of it; the other constants are its parts.
+    #[doc(hidden)]
+    const SPEC: &'static EventSpec<M>;
     /// The event's name as in `#[transition(pay: ..)]`.
-    const NAME: &'static str;
+    const NAME: &'static str = Self::SPEC.name;
     /// The states that accept it.
-    const SOURCES: &'static [M];
+    const SOURCES: &'static [M] = Self::SPEC.sources;
     /// Whether its target can lead back to one of its sources, so that it can move one row twice.
-    const REPEATS: bool;
+    const REPEATS: bool = Self::SPEC.repeats;
     /// Its statements.
-    const SQL: &'static EventSql;
+    const SQL: &'static EventSql = &Self::SPEC.sql;
 
     /// The hash of the fields, kept in the history beside the cause; none without fields or without a history.
     #[doc(hidden)]
-    fn fingerprint(&self) -> Option<Fingerprint>;
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        None
+    }
 }
 
 /// The event's fields can be bound on `DB`.
-pub trait Fields<DB: SqlDialect> {
-    /// Adds the fields, in order.
+pub trait Fields<DB: Database> {
+    /// Adds the fields, in order; nothing when the event has none.
     ///
     /// # Errors
     ///
     /// When sqlx cannot encode a value.
-    fn bind(&self, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>;
+    fn bind(&self, arguments: &mut DB::Arguments) -> Result<(), BoxDynError> {
+        let _ = arguments;
+        Ok(())
+    }
 }

@@ -175,23 +175,25 @@ fn arms(model: &Model, text: impl Fn(&State) -> String) -> impl Iterator<Item = 
 /// The identifier's columns, bound on any database that can store their types.
 fn identifier(model: &Model) -> TokenStream {
     let (machine, types) = (&model.ident, events::distinct(model.id.iter().map(|column| &column.ty)));
-    let parts: Vec<_> = (0..model.id.len()).map(|index| quote::format_ident!("__part_{index}")).collect();
-    let (pattern, all) = (tuple(&parts), model.id.iter().map(|column| &column.ty));
+    let values: Vec<_> = match model.id.as_slice() {
+        [column] => vec![(&column.ty, quote!(__id))],
+        columns => columns.iter().enumerate().map(|(at, it)| (&it.ty, part(at))).collect(),
+    };
+    let bind = events::bind(&quote!(bind_id), &quote!(__id: &Self::Id), &values);
     quote! {
         impl<__DB> _idem::__private::MachineOn<__DB> for #machine
         where
-            __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,
+            __DB: _idem::__private::sqlx::Database #(+ _idem::__private::Binds<#types>)*,
         {
-            fn bind_id(
-                __id: &Self::Id,
-                __arguments: &mut __DB::Arguments,
-            ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-                let #pattern = __id;
-                #(<__DB as _idem::__private::Binds<#all>>::bind(__arguments, #parts)?;)*
-                ::core::result::Result::Ok(())
-            }
+            #bind
         }
     }
+}
+
+/// A part of the identifier that is a tuple.
+fn part(at: usize) -> TokenStream {
+    let at = syn::Index::from(at);
+    quote!(&__id.#at)
 }
 
 /// What its calls may ask for.

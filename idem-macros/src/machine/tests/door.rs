@@ -234,15 +234,13 @@ const _: () = {
     }
     impl<__DB> _idem::__private::MachineOn<__DB> for Door
     where
-        __DB: _idem::__private::SqlDialect + _idem::__private::Binds<i64>,
+        __DB: _idem::__private::Database + _idem::__private::Binds<i64>,
     {
         fn bind_id(
             __id: &Self::Id,
             __arguments: &mut __DB::Arguments,
         ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-            let __part_0 = __id;
-            <__DB as _idem::__private::Binds<i64>>::bind(__arguments, __part_0)?;
-            ::core::result::Result::Ok(())
+            <__DB as _idem::__private::Binds<i64>>::bind(__arguments, __id)
         }
     }
     #[automatically_derived]
@@ -260,84 +258,34 @@ const _: () = {
         type Target = door::Open;
         type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
         type FireAt = _idem::__private::Fire<Door, Self>;
-        const NAME: &'static str = "unlock";
-        const SOURCES: &'static [Door] = &[Door::Closed];
-        const REPEATS: bool = true;
-        const SQL: &'static _idem::__private::EventSql = &_idem::__private::EventSql {
-            fire: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed'",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed'\nRETURNING version AS applied",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-            },
-            fire_at: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed' AND version = $3\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed' AND version = ?",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed' AND version = ?3\nRETURNING version AS applied",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-            },
-            enter: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            enter_at: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            explain: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-            },
+        const SPEC: &'static _idem::__private::EventSpec<Door> = &_idem::__private::EventSpec {
+            name: "unlock",
+            sources: &[Door::Closed],
+            repeats: true,
+            sql: _idem::__private::EventSql::without_history(
+                [
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed' AND version = $3\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed'",
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed' AND version = ?",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed'\nRETURNING version AS applied",
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed' AND version = ?3\nRETURNING version AS applied",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                ],
+            ),
         };
-        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
-            ::core::option::Option::None
-        }
     }
     #[automatically_derived]
     impl _idem::__private::Event<door::Closed, Door> for door::Unlock {}
     impl<__DB> _idem::__private::Fields<__DB> for door::Unlock
     where
-        __DB: _idem::__private::SqlDialect + _idem::__private::Binds<String>,
+        __DB: _idem::__private::Database + _idem::__private::Binds<String>,
     {
         fn bind(
             &self,
@@ -345,8 +293,7 @@ const _: () = {
         ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
             <__DB as _idem::__private::Binds<
                 String,
-            >>::bind(__arguments, &self.unlocked_by)?;
-            ::core::result::Result::Ok(())
+            >>::bind(__arguments, &self.unlocked_by)
         }
     }
     #[automatically_derived]
@@ -354,90 +301,33 @@ const _: () = {
         type Target = door::Closed;
         type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
         type FireAt = _idem::__private::Fire<Door, Self>;
-        const NAME: &'static str = "lock";
-        const SOURCES: &'static [Door] = &[Door::Open];
-        const REPEATS: bool = true;
-        const SQL: &'static _idem::__private::EventSql = &_idem::__private::EventSql {
-            fire: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open'",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open'\nRETURNING version AS applied",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-            },
-            fire_at: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open' AND version = $2\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open' AND version = ?",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open' AND version = ?2\nRETURNING version AS applied",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-            },
-            enter: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            enter_at: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            explain: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-            },
+        const SPEC: &'static _idem::__private::EventSpec<Door> = &_idem::__private::EventSpec {
+            name: "lock",
+            sources: &[Door::Open],
+            repeats: true,
+            sql: _idem::__private::EventSql::without_history(
+                [
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open' AND version = $2\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open'",
+                    "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open' AND version = ?",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open'\nRETURNING version AS applied",
+                    "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open' AND version = ?2\nRETURNING version AS applied",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                ],
+            ),
         };
-        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
-            ::core::option::Option::None
-        }
     }
     #[automatically_derived]
     impl _idem::__private::Event<door::Open, Door> for door::Lock {}
     impl<__DB> _idem::__private::Fields<__DB> for door::Lock
     where
-        __DB: _idem::__private::SqlDialect,
-    {
-        fn bind(
-            &self,
-            __arguments: &mut __DB::Arguments,
-        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-            ::core::result::Result::Ok(())
-        }
-    }
+        __DB: _idem::__private::Database,
+    {}
 };
