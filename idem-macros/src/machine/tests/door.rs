@@ -7,28 +7,21 @@ stateDiagram-v2
     Open --> Closed: lock
 ```
 */
-#[allow(dead_code, non_camel_case_types, non_snake_case, clippy::pedantic)]
+#[allow(
+    dead_code,
+    missing_copy_implementations,
+    missing_debug_implementations,
+    non_camel_case_types,
+    non_snake_case,
+    clippy::pedantic,
+)]
 pub(crate) mod door {
     #[allow(unused_imports)]
     use super::*;
     use ::idem_runtime as _idem;
     ///State `Closed` of `Door`, stored as `Closed`.
-    #[derive(
-        ::core::fmt::Debug,
-        ::core::clone::Clone,
-        ::core::marker::Copy,
-        ::core::cmp::PartialEq,
-        ::core::cmp::Eq,
-    )]
     pub(crate) struct Closed;
     ///State `Open` of `Door`, stored as `Open`.
-    #[derive(
-        ::core::fmt::Debug,
-        ::core::clone::Clone,
-        ::core::marker::Copy,
-        ::core::cmp::PartialEq,
-        ::core::cmp::Eq,
-    )]
     pub(crate) struct Open;
     ///A row of `Door` by its state: `match` on `row.by_state()`.
     #[derive(::core::fmt::Debug, ::core::clone::Clone)]
@@ -201,7 +194,7 @@ const _: () = {
             },
             unknown_values: _idem::__private::PerDialect {
                 postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                mysql: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
                 sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
             },
         };
@@ -234,7 +227,7 @@ const _: () = {
     }
     impl<__DB> _idem::__private::MachineOn<__DB> for Door
     where
-        __DB: _idem::__private::Database + _idem::__private::Binds<i64>,
+        __DB: _idem::__private::sqlx::Database + _idem::__private::Binds<i64>,
     {
         fn bind_id(
             __id: &Self::Id,
@@ -285,7 +278,7 @@ const _: () = {
     impl _idem::__private::Event<door::Closed, Door> for door::Unlock {}
     impl<__DB> _idem::__private::Fields<__DB> for door::Unlock
     where
-        __DB: _idem::__private::Database + _idem::__private::Binds<String>,
+        __DB: _idem::__private::sqlx::Database + _idem::__private::Binds<String>,
     {
         fn bind(
             &self,
@@ -328,6 +321,6 @@ const _: () = {
     impl _idem::__private::Event<door::Open, Door> for door::Lock {}
     impl<__DB> _idem::__private::Fields<__DB> for door::Lock
     where
-        __DB: _idem::__private::Database,
+        __DB: _idem::__private::sqlx::Database,
     {}
 };
