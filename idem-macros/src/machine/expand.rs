@@ -125,17 +125,19 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
         impl _idem::__private::StateMachine for #machine {
             type Id = #id;
             type ByState = #module::#by_state<Self>;
-            const NAME: &'static str = #name;
-            const TABLE: &'static str = #table;
-            const STATES: &'static [Self] = &[#(Self::#states),*];
-            const INITIAL: Self = Self::#initial;
-            const REPR: _idem::__private::Repr = #repr;
-            const ALIASES: &'static [(&'static str, Self)] = &[#(#aliases),*];
-            const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[#(#transitions),*];
-            const MERMAID: &'static str = #mermaid;
-            const DOT: &'static str = #dot;
-            const SQL: &'static _idem::__private::MachineSql = &#sql;
-            const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[#(#events),*];
+            const SPEC: &'static _idem::__private::MachineSpec<Self> = &_idem::__private::MachineSpec {
+                name: #name,
+                table: #table,
+                states: &[#(Self::#states),*],
+                initial: Self::#initial,
+                repr: #repr,
+                aliases: &[#(#aliases),*],
+                transitions: &[#(#transitions),*],
+                mermaid: #mermaid,
+                dot: #dot,
+                sql: #sql,
+                events: &[#(#events),*],
+            };
             fn name(self) -> &'static str {
                 match self { #(#names,)* #other_variants }
             }

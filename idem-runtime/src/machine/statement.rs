@@ -72,19 +72,6 @@ pub struct EventSql {
     pub explain: PerDialect<Statement>,
 }
 
-/// What a machine declares of one event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventSpec<M: 'static> {
-    /// Its name as in `#[transition(pay: ..)]`.
-    pub name: &'static str,
-    /// The states that accept it.
-    pub sources: &'static [M],
-    /// Whether its target can lead back to one of its sources, so that it can move one row twice.
-    pub repeats: bool,
-    /// Its statements.
-    pub sql: EventSql,
-}
-
 /// The text of an event's statements in a dialect whose history is part of the compare-and-swap, or that has none.
 type Texts = [&'static str; 3];
 /// The same where the entry in the history is a statement of its own.

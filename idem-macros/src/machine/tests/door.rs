@@ -135,73 +135,75 @@ const _: () = {
     impl _idem::__private::StateMachine for Door {
         type Id = i64;
         type ByState = door::ByState<Self>;
-        const NAME: &'static str = "Door";
-        const TABLE: &'static str = "doors";
-        const STATES: &'static [Self] = &[Self::Closed, Self::Open];
-        const INITIAL: Self = Self::Closed;
-        const REPR: _idem::__private::Repr = _idem::__private::Repr::Text;
-        const ALIASES: &'static [(&'static str, Self)] = &[];
-        const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[
-            _idem::__private::Transition {
-                event: "unlock",
-                source: Self::Closed,
-                target: Self::Open,
-            },
-            _idem::__private::Transition {
-                event: "lock",
-                source: Self::Open,
-                target: Self::Closed,
-            },
-        ];
-        const MERMAID: &'static str = "stateDiagram-v2\n    [*] --> Closed\n    Closed --> Open: unlock\n    Open --> Closed: lock\n";
-        const DOT: &'static str = "digraph \"Door\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"\" -> \"Closed\";\n    \"Closed\" -> \"Open\" [label = \"unlock\"];\n    \"Open\" -> \"Closed\" [label = \"lock\"];\n}\n";
-        const SQL: &'static _idem::__private::MachineSql = &_idem::__private::MachineSql {
-            load: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                    binds: &[_idem::__private::Bind::Id],
+        const SPEC: &'static _idem::__private::MachineSpec<Self> = &_idem::__private::MachineSpec {
+            name: "Door",
+            table: "doors",
+            states: &[Self::Closed, Self::Open],
+            initial: Self::Closed,
+            repr: _idem::__private::Repr::Text,
+            aliases: &[],
+            transitions: &[
+                _idem::__private::Transition {
+                    event: "unlock",
+                    source: Self::Closed,
+                    target: Self::Open,
                 },
-                mysql: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?",
-                    binds: &[_idem::__private::Bind::Id],
+                _idem::__private::Transition {
+                    event: "lock",
+                    source: Self::Open,
+                    target: Self::Closed,
                 },
-                sqlite: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                    binds: &[_idem::__private::Bind::Id],
+            ],
+            mermaid: "stateDiagram-v2\n    [*] --> Closed\n    Closed --> Open: unlock\n    Open --> Closed: lock\n",
+            dot: "digraph \"Door\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"\" -> \"Closed\";\n    \"Closed\" -> \"Open\" [label = \"unlock\"];\n    \"Open\" -> \"Closed\" [label = \"lock\"];\n}\n",
+            sql: _idem::__private::MachineSql {
+                load: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
+                history: ::core::option::Option::None,
+                once: false,
+                versions: true,
+                status_type: _idem::__private::PerDialect {
+                    postgres: ::core::option::Option::None,
+                    mysql: ::core::option::Option::None,
+                    sqlite: ::core::option::Option::None,
+                },
+                columns: _idem::__private::PerDialect {
+                    postgres: "status TEXT NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    mysql: "status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    sqlite: "status TEXT NOT NULL DEFAULT 'Closed',\n  version INTEGER NOT NULL DEFAULT 0",
+                },
+                widen: _idem::__private::PerDialect {
+                    postgres: ::core::option::Option::Some(
+                        "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    ),
+                    mysql: ::core::option::Option::Some(
+                        "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    ),
+                    sqlite: ::core::option::Option::None,
+                },
+                unknown_values: _idem::__private::PerDialect {
+                    postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                    mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
+                    sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
                 },
             },
-            history: ::core::option::Option::None,
-            once: false,
-            versions: true,
-            status_type: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            columns: _idem::__private::PerDialect {
-                postgres: "status TEXT NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                mysql: "status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                sqlite: "status TEXT NOT NULL DEFAULT 'Closed',\n  version INTEGER NOT NULL DEFAULT 0",
-            },
-            widen: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::Some(
-                    "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                ),
-                mysql: ::core::option::Option::Some(
-                    "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                ),
-                sqlite: ::core::option::Option::None,
-            },
-            unknown_values: _idem::__private::PerDialect {
-                postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
-                sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-            },
+            events: &[
+                ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
+                ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
+            ],
         };
-        const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[
-            ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
-            ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
-        ];
         fn name(self) -> &'static str {
             match self {
                 Self::Closed => "Closed",
