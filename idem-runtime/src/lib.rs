@@ -45,8 +45,8 @@ pub mod __private {
     };
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
-        Bind, Event, EventOf, EventSql, Fields, Fire, Graph, Handle, HasHistory, HasVersion, MachineOn, MachineSql,
-        Repr, Row, State, StateMachine, Statement, Transition, UnknownState, Unpinned,
+        Bind, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle, HasHistory, HasVersion, MachineOn,
+        MachineSpec, MachineSql, Repr, Row, State, StateMachine, Statement, Transition, UnknownState, Unpinned,
     };
     pub use crate::machine::{decode_status, encode_status, from_label, in_known_state, reads_status, status_type};
     pub use sqlx;

@@ -4,6 +4,7 @@ mod answer;
 mod fire;
 mod graph;
 mod row;
+mod spec;
 mod statement;
 mod value;
 
@@ -15,12 +16,16 @@ pub use graph::Graph;
 #[doc(hidden)]
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
+#[doc(hidden)]
+pub use spec::{EventSpec, MachineSpec};
 pub use statement::{Bind, EventSql, MachineSql, Statement};
 pub use value::{Repr, UnknownState};
 #[doc(hidden)]
 pub use value::{decode_status, encode_status, from_label, reads_status, status_type};
 
-use crate::dialect::{BoxDynError, SqlDialect};
+use sqlx::Database;
+
+use crate::dialect::BoxDynError;
 use crate::fingerprint::Fingerprint;
 
 /// One edge of a machine.
@@ -42,28 +47,31 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
     /// [`Row::by_state`](Row::by_state) gives.
     type ByState;
 
+    /// All that the derive says in constants; the others are its parts.
+    #[doc(hidden)]
+    const SPEC: &'static MachineSpec<Self>;
     /// The enum's name.
-    const NAME: &'static str;
+    const NAME: &'static str = Self::SPEC.name;
     /// The table whose rows the machine moves.
-    const TABLE: &'static str;
+    const TABLE: &'static str = Self::SPEC.table;
     /// All states, in the order in which the enum declares them.
-    const STATES: &'static [Self];
+    const STATES: &'static [Self] = Self::SPEC.states;
     /// The state of a new row.
-    const INITIAL: Self;
+    const INITIAL: Self = Self::SPEC.initial;
     /// What the status column is to the database.
-    const REPR: Repr;
+    const REPR: Repr = Self::SPEC.repr;
     /// The values that stand for a state beside the one that is written, as text.
-    const ALIASES: &'static [(&'static str, Self)];
+    const ALIASES: &'static [(&'static str, Self)] = Self::SPEC.aliases;
     /// The transition table, an entry an edge.
-    const TRANSITIONS: &'static [Transition<Self>];
+    const TRANSITIONS: &'static [Transition<Self>] = Self::SPEC.transitions;
     /// The transition table as a Mermaid state diagram.
-    const MERMAID: &'static str;
+    const MERMAID: &'static str = Self::SPEC.mermaid;
     /// The transition table as a Graphviz digraph.
-    const DOT: &'static str;
+    const DOT: &'static str = Self::SPEC.dot;
     /// The statements that belong to no event.
-    const SQL: &'static MachineSql;
+    const SQL: &'static MachineSql = &Self::SPEC.sql;
     /// Every event and its statements, in the order in which the enum declares them.
-    const EVENTS: &'static [(&'static str, &'static EventSql)];
+    const EVENTS: &'static [(&'static str, &'static EventSql)] = Self::SPEC.events;
 
     /// The name of the variant.
     fn name(self) -> &'static str;
@@ -86,7 +94,7 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
 }
 
 /// The identifier of the machine's rows can be bound on `DB`.
-pub trait MachineOn<DB: SqlDialect>: StateMachine {
+pub trait MachineOn<DB: Database>: StateMachine {
     /// Adds the identifier's columns, in order.
     ///
     /// # Errors
@@ -145,26 +153,34 @@ pub trait EventOf<M: StateMachine>: Sized + Send + Sync + 'static {
     /// [`Fire<M, Self>`](Fire), from a row whose version is known.
     type FireAt: From<Fire<M, Self>>;
 
+    /// All that the machine declares of it; the other constants are its parts.
+    #[doc(hidden)]
+    const SPEC: &'static EventSpec<M>;
     /// The event's name as in `#[transition(pay: ..)]`.
-    const NAME: &'static str;
+    const NAME: &'static str = Self::SPEC.name;
     /// The states that accept it.
-    const SOURCES: &'static [M];
+    const SOURCES: &'static [M] = Self::SPEC.sources;
     /// Whether its target can lead back to one of its sources, so that it can move one row twice.
-    const REPEATS: bool;
+    const REPEATS: bool = Self::SPEC.repeats;
     /// Its statements.
-    const SQL: &'static EventSql;
+    const SQL: &'static EventSql = &Self::SPEC.sql;
 
     /// The hash of the fields, kept in the history beside the cause; none without fields or without a history.
     #[doc(hidden)]
-    fn fingerprint(&self) -> Option<Fingerprint>;
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        None
+    }
 }
 
 /// The event's fields can be bound on `DB`.
-pub trait Fields<DB: SqlDialect> {
-    /// Adds the fields, in order.
+pub trait Fields<DB: Database> {
+    /// Adds the fields, in order; nothing when the event has none.
     ///
     /// # Errors
     ///
     /// When sqlx cannot encode a value.
-    fn bind(&self, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>;
+    fn bind(&self, arguments: &mut DB::Arguments) -> Result<(), BoxDynError> {
+        let _ = arguments;
+        Ok(())
+    }
 }

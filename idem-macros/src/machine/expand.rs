@@ -125,17 +125,19 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
         impl _idem::__private::StateMachine for #machine {
             type Id = #id;
             type ByState = #module::#by_state<Self>;
-            const NAME: &'static str = #name;
-            const TABLE: &'static str = #table;
-            const STATES: &'static [Self] = &[#(Self::#states),*];
-            const INITIAL: Self = Self::#initial;
-            const REPR: _idem::__private::Repr = #repr;
-            const ALIASES: &'static [(&'static str, Self)] = &[#(#aliases),*];
-            const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[#(#transitions),*];
-            const MERMAID: &'static str = #mermaid;
-            const DOT: &'static str = #dot;
-            const SQL: &'static _idem::__private::MachineSql = &#sql;
-            const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[#(#events),*];
+            const SPEC: &'static _idem::__private::MachineSpec<Self> = &_idem::__private::MachineSpec {
+                name: #name,
+                table: #table,
+                states: &[#(Self::#states),*],
+                initial: Self::#initial,
+                repr: #repr,
+                aliases: &[#(#aliases),*],
+                transitions: &[#(#transitions),*],
+                mermaid: #mermaid,
+                dot: #dot,
+                sql: #sql,
+                events: &[#(#events),*],
+            };
             fn name(self) -> &'static str {
                 match self { #(#names,)* #other_variants }
             }
@@ -175,23 +177,25 @@ fn arms(model: &Model, text: impl Fn(&State) -> String) -> impl Iterator<Item = 
 /// The identifier's columns, bound on any database that can store their types.
 fn identifier(model: &Model) -> TokenStream {
     let (machine, types) = (&model.ident, events::distinct(model.id.iter().map(|column| &column.ty)));
-    let parts: Vec<_> = (0..model.id.len()).map(|index| quote::format_ident!("__part_{index}")).collect();
-    let (pattern, all) = (tuple(&parts), model.id.iter().map(|column| &column.ty));
+    let values: Vec<_> = match model.id.as_slice() {
+        [column] => vec![(&column.ty, quote!(__id))],
+        columns => columns.iter().enumerate().map(|(at, it)| (&it.ty, part(at))).collect(),
+    };
+    let bind = events::bind(&quote!(bind_id), &quote!(__id: &Self::Id), &values);
     quote! {
         impl<__DB> _idem::__private::MachineOn<__DB> for #machine
         where
-            __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,
+            __DB: _idem::__private::sqlx::Database #(+ _idem::__private::Binds<#types>)*,
         {
-            fn bind_id(
-                __id: &Self::Id,
-                __arguments: &mut __DB::Arguments,
-            ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-                let #pattern = __id;
-                #(<__DB as _idem::__private::Binds<#all>>::bind(__arguments, #parts)?;)*
-                ::core::result::Result::Ok(())
-            }
+            #bind
         }
     }
+}
+
+/// A part of the identifier that is a tuple.
+fn part(at: usize) -> TokenStream {
+    let at = syn::Index::from(at);
+    quote!(&__id.#at)
 }
 
 /// What its calls may ask for.

@@ -1,5 +1,7 @@
 //! What a call answers, decided in one place from one reading.
 
+use std::fmt;
+
 use super::row::{Row, status_and_version};
 use super::value::from_stored;
 use super::{EventOf, State, StateMachine};
@@ -7,7 +9,6 @@ use crate::dialect::SqlDialect;
 use crate::error::{Passed, TransitionError};
 
 /// What an event did to a row. A duplicate is a result, not an error.
-#[derive(Debug, Clone)]
 #[must_use = "it may say that this call moved nothing: match on it, or call `.expect_applied()?`"]
 pub enum Outcome<M: StateMachine, T> {
     /// This call moved it.
@@ -45,6 +46,27 @@ impl<M: StateMachine, T: State<M>> Outcome<M, T> {
     #[must_use]
     pub const fn is_applied(&self) -> bool {
         matches!(self, Self::Applied(_))
+    }
+}
+
+// Not derived: that would ask the marker of a state for the same trait.
+impl<M: StateMachine, T> Clone for Outcome<M, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Applied(row) => Self::Applied(row.clone()),
+            Self::Replayed(row) => Self::Replayed(row.clone()),
+            Self::Already(row) => Self::Already(row.clone()),
+        }
+    }
+}
+
+impl<M: StateMachine, T> fmt::Debug for Outcome<M, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Applied(row) => f.debug_tuple("Applied").field(row).finish(),
+            Self::Replayed(row) => f.debug_tuple("Replayed").field(row).finish(),
+            Self::Already(row) => f.debug_tuple("Already").field(row).finish(),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Statements as data: the text, and what each of its parameters is.
 
+use Bind::{Cause, Fields, Fingerprint, Id, Version};
+
 use crate::dialect::PerDialect;
 
 /// What a statement's next parameters are.
@@ -68,4 +70,65 @@ pub struct EventSql {
     /// history `caused`, `caused_fingerprint`, `caused_here`, `latest_target`, `latest_cause`, `passed` (a version)
     /// and `passed_cause`.
     pub explain: PerDialect<Statement>,
+}
+
+/// The text of an event's statements in a dialect whose history is part of the compare-and-swap, or that has none.
+type Texts = [&'static str; 3];
+/// The same where the entry in the history is a statement of its own.
+type TextsWithEntry = [&'static str; 5];
+
+/// The parameters are the same for every event, so that an expansion holds the texts only.
+impl EventSql {
+    /// Without a history: `fire`, `fire_at` and `explain` of each dialect.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn without_history(postgres: Texts, mysql: Texts, sqlite: Texts) -> Self {
+        Self {
+            fire: statements([postgres[0], mysql[0], sqlite[0]], [MOVE; 3]),
+            fire_at: statements([postgres[1], mysql[1], sqlite[1]], [MOVE_AT; 3]),
+            enter: PerDialect { postgres: None, mysql: None, sqlite: None },
+            enter_at: PerDialect { postgres: None, mysql: None, sqlite: None },
+            explain: statements([postgres[2], mysql[2], sqlite[2]], [&[Id]; 3]),
+        }
+    }
+
+    /// With a history: `fire`, `fire_at`, `explain` of each dialect, then `enter` and `enter_at` where they are.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_history(once: bool, postgres: Texts, mysql: TextsWithEntry, sqlite: TextsWithEntry) -> Self {
+        let mysql_explain: &[Bind] = if once { &EXPLAIN_MYSQL_ONCE } else { &EXPLAIN_MYSQL };
+        Self {
+            fire: statements([postgres[0], mysql[0], sqlite[0]], [MOVE_AND_ENTER, MOVE, MOVE]),
+            fire_at: statements([postgres[1], mysql[1], sqlite[1]], [MOVE_AND_ENTER_AT, MOVE_AT, MOVE_AT]),
+            enter: entries(mysql[3], sqlite[3], ENTER),
+            enter_at: entries(mysql[4], sqlite[4], ENTER_AT),
+            explain: statements([postgres[2], mysql[2], sqlite[2]], [&[Id, Cause], mysql_explain, &[Id, Cause]]),
+        }
+    }
+}
+
+const MOVE: &[Bind] = &[Fields, Id];
+const MOVE_AT: &[Bind] = &[Fields, Id, Version];
+const MOVE_AND_ENTER: &[Bind] = &[Fields, Id, Cause, Fingerprint];
+const MOVE_AND_ENTER_AT: &[Bind] = &[Fields, Id, Cause, Fingerprint, Version];
+const ENTER: &[Bind] = &[Cause, Fingerprint, Id];
+const ENTER_AT: &[Bind] = &[Cause, Fingerprint, Id, Version];
+// MySQL's parameters have no numbers: each occurrence is one.
+const EXPLAIN_MYSQL: [Bind; 7] = [Id, Cause, Id, Id, Id, Id, Id];
+const EXPLAIN_MYSQL_ONCE: [Bind; 6] = [Cause, Id, Id, Id, Id, Id];
+
+const fn statements([postgres, mysql, sqlite]: Texts, binds: [&'static [Bind]; 3]) -> PerDialect<Statement> {
+    PerDialect {
+        postgres: Statement { sql: postgres, binds: binds[0] },
+        mysql: Statement { sql: mysql, binds: binds[1] },
+        sqlite: Statement { sql: sqlite, binds: binds[2] },
+    }
+}
+
+const fn entries(mysql: &'static str, sqlite: &'static str, binds: &'static [Bind]) -> PerDialect<Option<Statement>> {
+    PerDialect {
+        postgres: None,
+        mysql: Some(Statement { sql: mysql, binds }),
+        sqlite: Some(Statement { sql: sqlite, binds }),
+    }
 }

@@ -1,6 +1,7 @@
 //! The commands that run the checks of idem and the database servers that they need: `cargo xtask help` lists them.
 
 mod child;
+mod cost;
 mod install;
 mod mariadb;
 mod postgres;
@@ -19,7 +20,8 @@ use servers::Servers;
 const USAGE: &str = "\
 cargo xtask test                       run every check and every test, on every engine
 cargo xtask golden                     renew the golden files, to be reviewed with `git diff`
-cargo xtask servers [-- COMMAND ..]    start the database servers for a command; without one, until Ctrl-C";
+cargo xtask servers [-- COMMAND ..]    start the database servers for a command; without one, until Ctrl-C
+cargo xtask cost                       measure what the derive costs to compile, against serde's";
 
 fn main() -> ExitCode {
     child::watch_signals().and_then(|()| run(std::env::args_os().skip(1).collect())).unwrap_or_else(|error| {
@@ -34,6 +36,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<ExitCode> {
     match (name.as_deref(), &rest[..]) {
         (Some("test"), []) => test::everything(),
         (Some("golden"), []) => test::renew_golden_files(),
+        (Some("cost"), []) => cost::measure(),
         (Some("servers"), []) => servers_until_interrupted(),
         (Some("servers"), [dashes, program, arguments @ ..]) if dashes == "--" => servers_for(program, arguments),
         (None | Some("help" | "--help"), []) => {

@@ -72,7 +72,8 @@ fn on_every_engine(arguments: &str, servers: &Servers) -> Command {
     command
 }
 
-fn cargo(arguments: &str) -> Command {
+/// A cargo command.
+pub(crate) fn cargo(arguments: &str) -> Command {
     let mut command = Command::new(cargo_program());
     command.args(arguments.split_whitespace());
     command

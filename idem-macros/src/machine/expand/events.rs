@@ -31,20 +31,20 @@ fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
     } else {
         quote!(_idem::__private::Fire<#machine, Self>)
     };
-    let (repeats, sql, fingerprint) = (event.repeats, statements::event(sql), fingerprint(model, event));
+    let (repeats, sql, fingerprint) = (event.repeats, statements::event(model, sql), fingerprint(model, event));
     quote_spanned! {event.ident.span()=>
         #[automatically_derived]
         impl _idem::__private::EventOf<#machine> for #module::#ident {
             type Target = #module::#target;
             type Fire = #fire;
             type FireAt = _idem::__private::Fire<#machine, Self>;
-            const NAME: &'static str = #name;
-            const SOURCES: &'static [#machine] = &[#(#machine::#sources),*];
-            const REPEATS: bool = #repeats;
-            const SQL: &'static _idem::__private::EventSql = &#sql;
-            fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
-                #fingerprint
-            }
+            const SPEC: &'static _idem::__private::EventSpec<#machine> = &_idem::__private::EventSpec {
+                name: #name,
+                sources: &[#(#machine::#sources),*],
+                repeats: #repeats,
+                sql: #sql,
+            };
+            #fingerprint
         }
     }
 }
@@ -52,10 +52,14 @@ fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
 /// The fields are hashed only where a history keeps the hash, so that only there they have to be `Serialize`.
 fn fingerprint(model: &Model, event: &Event) -> TokenStream {
     if model.history.is_none() || event.fields().next().is_none() {
-        return quote!(::core::option::Option::None);
+        return TokenStream::new();
     }
     let parts = event.fields().map(|(name, ty)| quote_spanned!(ty.span()=> .part(&self.#name)));
-    quote!(::core::option::Option::Some(_idem::__private::Fingerprint::new() #(#parts)*))
+    quote! {
+        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
+            ::core::option::Option::Some(_idem::__private::Fingerprint::new() #(#parts)*)
+        }
+    }
 }
 
 /// One implementation a source, at the token that names it: rustc underlines it when it says what the event does accept.
@@ -70,25 +74,38 @@ fn edge(model: &Model, event: &Event, source: &Source) -> TokenStream {
     }
 }
 
-/// The fields, bound on any database that can store their types.
+/// The fields, bound on any database that can store their types; nothing is said of an event without fields.
 fn fields(model: &Model, event: &Event) -> TokenStream {
     let (module, ident) = (at(model, event.ident.span()), &event.type_ident);
     let types = distinct(event.fields().map(|(_, ty)| ty));
-    let binds = event
-        .fields()
-        .map(|(name, ty)| quote!(<__DB as _idem::__private::Binds<#ty>>::bind(__arguments, &self.#name)?;));
+    let values: Vec<_> = event.fields().map(|(name, ty)| (ty, quote!(&self.#name))).collect();
+    let bind = bind(&quote!(bind), &quote!(&self), &values);
     quote_spanned! {event.ident.span()=>
         impl<__DB> _idem::__private::Fields<__DB> for #module::#ident
         where
-            __DB: _idem::__private::SqlDialect #(+ _idem::__private::Binds<#types>)*,
+            __DB: _idem::__private::sqlx::Database #(+ _idem::__private::Binds<#types>)*,
         {
-            fn bind(
-                &self,
-                __arguments: &mut __DB::Arguments,
-            ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-                #(#binds)*
-                ::core::result::Result::Ok(())
-            }
+            #bind
+        }
+    }
+}
+
+/// The method that adds values to a statement's arguments; none without values. The last result is the method's own: a
+/// `?` costs the compiler as much as all the rest.
+pub(super) fn bind(name: &TokenStream, from: &TokenStream, values: &[(&Type, TokenStream)]) -> TokenStream {
+    let call =
+        |(ty, value): &(&Type, TokenStream)| quote!(<__DB as _idem::__private::Binds<#ty>>::bind(__arguments, #value));
+    let Some((last, first)) = values.split_last() else {
+        return TokenStream::new();
+    };
+    let (first, last) = (first.iter().map(call), call(last));
+    quote! {
+        fn #name(
+            #from,
+            __arguments: &mut __DB::Arguments,
+        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+            #(#first?;)*
+            #last
         }
     }
 }

@@ -24,8 +24,16 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
     quote! {
         #[doc = #title]
         #[doc = #picture]
-        // A marker is never made, a variant's name is the user's, and so are the prefixes that fields share.
-        #[allow(dead_code, non_camel_case_types, non_snake_case, clippy::pedantic)]
+        // A marker is never made and needs no trait, a variant's name is the user's, and so are the prefixes that fields
+        // share.
+        #[allow(
+            dead_code,
+            missing_copy_implementations,
+            missing_debug_implementations,
+            non_camel_case_types,
+            non_snake_case,
+            clippy::pedantic,
+        )]
         #deprecated
         #visibility mod #module {
             // The types of the fields are written as beside the enum.
@@ -47,13 +55,6 @@ fn marker(model: &Model, state: &State) -> TokenStream {
     quote_spanned! {ident.span()=>
         #[doc = #documentation]
         #notes
-        #[derive(
-            ::core::fmt::Debug,
-            ::core::clone::Clone,
-            ::core::marker::Copy,
-            ::core::cmp::PartialEq,
-            ::core::cmp::Eq,
-        )]
         #visibility struct #ident;
     }
 }

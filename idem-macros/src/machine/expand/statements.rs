@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::Model;
+use super::super::model::{History, Model};
 use crate::sql::{self, Bind, EventSql, PerDialect, Statement};
 
 /// A `MachineSql`.
@@ -32,21 +32,21 @@ pub(super) fn machine(model: &Model) -> TokenStream {
     }
 }
 
-/// An `EventSql`.
-pub(super) fn event(sql: &EventSql) -> TokenStream {
-    let (fire, fire_at) = (per_dialect(&sql.fire, statement), per_dialect(&sql.fire_at, statement));
-    let optional = |it: &Option<Statement>| option(it.as_ref().map(statement).as_ref());
-    let (enter, enter_at) = (per_dialect(&sql.enter, optional), per_dialect(&sql.enter_at, optional));
-    let explain = per_dialect(&sql.explain, statement);
-    quote! {
-        _idem::__private::EventSql {
-            fire: #fire,
-            fire_at: #fire_at,
-            enter: #enter,
-            enter_at: #enter_at,
-            explain: #explain,
-        }
+/// An `EventSql`, made by the runtime, which knows the parameters: they are the same for every event.
+pub(super) fn event(model: &Model, sql: &EventSql) -> TokenStream {
+    let (row, entry) = ([&sql.fire, &sql.fire_at, &sql.explain], [&sql.enter, &sql.enter_at]);
+    let postgres = row.map(|it| &it.postgres.sql);
+    let mysql = row.map(|it| &it.mysql.sql).into_iter().chain(entry.into_iter().filter_map(|it| text(&it.mysql)));
+    let sqlite = row.map(|it| &it.sqlite.sql).into_iter().chain(entry.into_iter().filter_map(|it| text(&it.sqlite)));
+    let texts = quote!([#(#postgres),*], [#(#mysql),*], [#(#sqlite),*]);
+    match &model.history {
+        None => quote!(_idem::__private::EventSql::without_history(#texts)),
+        Some(History { once, .. }) => quote!(_idem::__private::EventSql::with_history(#once, #texts)),
     }
+}
+
+fn text(statement: &Option<Statement>) -> Option<&String> {
+    statement.as_ref().map(|it| &it.sql)
 }
 
 fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> TokenStream {

@@ -7,28 +7,21 @@ stateDiagram-v2
     Open --> Closed: lock
 ```
 */
-#[allow(dead_code, non_camel_case_types, non_snake_case, clippy::pedantic)]
+#[allow(
+    dead_code,
+    missing_copy_implementations,
+    missing_debug_implementations,
+    non_camel_case_types,
+    non_snake_case,
+    clippy::pedantic,
+)]
 pub(crate) mod door {
     #[allow(unused_imports)]
     use super::*;
     use ::idem_runtime as _idem;
     ///State `Closed` of `Door`, stored as `Closed`.
-    #[derive(
-        ::core::fmt::Debug,
-        ::core::clone::Clone,
-        ::core::marker::Copy,
-        ::core::cmp::PartialEq,
-        ::core::cmp::Eq,
-    )]
     pub(crate) struct Closed;
     ///State `Open` of `Door`, stored as `Open`.
-    #[derive(
-        ::core::fmt::Debug,
-        ::core::clone::Clone,
-        ::core::marker::Copy,
-        ::core::cmp::PartialEq,
-        ::core::cmp::Eq,
-    )]
     pub(crate) struct Open;
     ///A row of `Door` by its state: `match` on `row.by_state()`.
     #[derive(::core::fmt::Debug, ::core::clone::Clone)]
@@ -142,73 +135,75 @@ const _: () = {
     impl _idem::__private::StateMachine for Door {
         type Id = i64;
         type ByState = door::ByState<Self>;
-        const NAME: &'static str = "Door";
-        const TABLE: &'static str = "doors";
-        const STATES: &'static [Self] = &[Self::Closed, Self::Open];
-        const INITIAL: Self = Self::Closed;
-        const REPR: _idem::__private::Repr = _idem::__private::Repr::Text;
-        const ALIASES: &'static [(&'static str, Self)] = &[];
-        const TRANSITIONS: &'static [_idem::__private::Transition<Self>] = &[
-            _idem::__private::Transition {
-                event: "unlock",
-                source: Self::Closed,
-                target: Self::Open,
-            },
-            _idem::__private::Transition {
-                event: "lock",
-                source: Self::Open,
-                target: Self::Closed,
-            },
-        ];
-        const MERMAID: &'static str = "stateDiagram-v2\n    [*] --> Closed\n    Closed --> Open: unlock\n    Open --> Closed: lock\n";
-        const DOT: &'static str = "digraph \"Door\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"\" -> \"Closed\";\n    \"Closed\" -> \"Open\" [label = \"unlock\"];\n    \"Open\" -> \"Closed\" [label = \"lock\"];\n}\n";
-        const SQL: &'static _idem::__private::MachineSql = &_idem::__private::MachineSql {
-            load: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                    binds: &[_idem::__private::Bind::Id],
+        const SPEC: &'static _idem::__private::MachineSpec<Self> = &_idem::__private::MachineSpec {
+            name: "Door",
+            table: "doors",
+            states: &[Self::Closed, Self::Open],
+            initial: Self::Closed,
+            repr: _idem::__private::Repr::Text,
+            aliases: &[],
+            transitions: &[
+                _idem::__private::Transition {
+                    event: "unlock",
+                    source: Self::Closed,
+                    target: Self::Open,
                 },
-                mysql: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?",
-                    binds: &[_idem::__private::Bind::Id],
+                _idem::__private::Transition {
+                    event: "lock",
+                    source: Self::Open,
+                    target: Self::Closed,
                 },
-                sqlite: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                    binds: &[_idem::__private::Bind::Id],
+            ],
+            mermaid: "stateDiagram-v2\n    [*] --> Closed\n    Closed --> Open: unlock\n    Open --> Closed: lock\n",
+            dot: "digraph \"Door\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"\" -> \"Closed\";\n    \"Closed\" -> \"Open\" [label = \"unlock\"];\n    \"Open\" -> \"Closed\" [label = \"lock\"];\n}\n",
+            sql: _idem::__private::MachineSql {
+                load: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
+                history: ::core::option::Option::None,
+                once: false,
+                versions: true,
+                status_type: _idem::__private::PerDialect {
+                    postgres: ::core::option::Option::None,
+                    mysql: ::core::option::Option::None,
+                    sqlite: ::core::option::Option::None,
+                },
+                columns: _idem::__private::PerDialect {
+                    postgres: "status TEXT NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    mysql: "status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    sqlite: "status TEXT NOT NULL DEFAULT 'Closed',\n  version INTEGER NOT NULL DEFAULT 0",
+                },
+                widen: _idem::__private::PerDialect {
+                    postgres: ::core::option::Option::Some(
+                        "ALTER TABLE doors\n  DROP CONSTRAINT IF EXISTS doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    ),
+                    mysql: ::core::option::Option::Some(
+                        "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    ),
+                    sqlite: ::core::option::Option::None,
+                },
+                unknown_values: _idem::__private::PerDialect {
+                    postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                    mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
+                    sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
                 },
             },
-            history: ::core::option::Option::None,
-            once: false,
-            versions: true,
-            status_type: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            columns: _idem::__private::PerDialect {
-                postgres: "status TEXT NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                mysql: "status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                sqlite: "status TEXT NOT NULL DEFAULT 'Closed',\n  version INTEGER NOT NULL DEFAULT 0",
-            },
-            widen: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::Some(
-                    "ALTER TABLE doors\n  DROP CONSTRAINT IF EXISTS doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                ),
-                mysql: ::core::option::Option::Some(
-                    "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                ),
-                sqlite: ::core::option::Option::None,
-            },
-            unknown_values: _idem::__private::PerDialect {
-                postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
-                sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-            },
+            events: &[
+                ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
+                ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
+            ],
         };
-        const EVENTS: &'static [(&'static str, &'static _idem::__private::EventSql)] = &[
-            ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
-            ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
-        ];
         fn name(self) -> &'static str {
             match self {
                 Self::Closed => "Closed",
@@ -234,15 +229,13 @@ const _: () = {
     }
     impl<__DB> _idem::__private::MachineOn<__DB> for Door
     where
-        __DB: _idem::__private::SqlDialect + _idem::__private::Binds<i64>,
+        __DB: _idem::__private::sqlx::Database + _idem::__private::Binds<i64>,
     {
         fn bind_id(
             __id: &Self::Id,
             __arguments: &mut __DB::Arguments,
         ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-            let __part_0 = __id;
-            <__DB as _idem::__private::Binds<i64>>::bind(__arguments, __part_0)?;
-            ::core::result::Result::Ok(())
+            <__DB as _idem::__private::Binds<i64>>::bind(__arguments, __id)
         }
     }
     #[automatically_derived]
@@ -260,84 +253,34 @@ const _: () = {
         type Target = door::Open;
         type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
         type FireAt = _idem::__private::Fire<Door, Self>;
-        const NAME: &'static str = "unlock";
-        const SOURCES: &'static [Door] = &[Door::Closed];
-        const REPEATS: bool = true;
-        const SQL: &'static _idem::__private::EventSql = &_idem::__private::EventSql {
-            fire: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed'",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed'\nRETURNING version AS applied",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-            },
-            fire_at: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed' AND version = $3\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed' AND version = ?",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed' AND version = ?3\nRETURNING version AS applied",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-            },
-            enter: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            enter_at: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            explain: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-            },
+        const SPEC: &'static _idem::__private::EventSpec<Door> = &_idem::__private::EventSpec {
+            name: "unlock",
+            sources: &[Door::Closed],
+            repeats: true,
+            sql: _idem::__private::EventSql::without_history(
+                [
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed' AND version = $3\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed'",
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed' AND version = ?",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed'\nRETURNING version AS applied",
+                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed' AND version = ?3\nRETURNING version AS applied",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                ],
+            ),
         };
-        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
-            ::core::option::Option::None
-        }
     }
     #[automatically_derived]
     impl _idem::__private::Event<door::Closed, Door> for door::Unlock {}
     impl<__DB> _idem::__private::Fields<__DB> for door::Unlock
     where
-        __DB: _idem::__private::SqlDialect + _idem::__private::Binds<String>,
+        __DB: _idem::__private::sqlx::Database + _idem::__private::Binds<String>,
     {
         fn bind(
             &self,
@@ -345,8 +288,7 @@ const _: () = {
         ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
             <__DB as _idem::__private::Binds<
                 String,
-            >>::bind(__arguments, &self.unlocked_by)?;
-            ::core::result::Result::Ok(())
+            >>::bind(__arguments, &self.unlocked_by)
         }
     }
     #[automatically_derived]
@@ -354,90 +296,33 @@ const _: () = {
         type Target = door::Closed;
         type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
         type FireAt = _idem::__private::Fire<Door, Self>;
-        const NAME: &'static str = "lock";
-        const SOURCES: &'static [Door] = &[Door::Open];
-        const REPEATS: bool = true;
-        const SQL: &'static _idem::__private::EventSql = &_idem::__private::EventSql {
-            fire: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open'",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open'\nRETURNING version AS applied",
-                    binds: &[_idem::__private::Bind::Fields, _idem::__private::Bind::Id],
-                },
-            },
-            fire_at: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open' AND version = $2\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open' AND version = ?",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open' AND version = ?2\nRETURNING version AS applied",
-                    binds: &[
-                        _idem::__private::Bind::Fields,
-                        _idem::__private::Bind::Id,
-                        _idem::__private::Bind::Version,
-                    ],
-                },
-            },
-            enter: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            enter_at: _idem::__private::PerDialect {
-                postgres: ::core::option::Option::None,
-                mysql: ::core::option::Option::None,
-                sqlite: ::core::option::Option::None,
-            },
-            explain: _idem::__private::PerDialect {
-                postgres: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                mysql: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-                sqlite: _idem::__private::Statement {
-                    sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                    binds: &[_idem::__private::Bind::Id],
-                },
-            },
+        const SPEC: &'static _idem::__private::EventSpec<Door> = &_idem::__private::EventSpec {
+            name: "lock",
+            sources: &[Door::Open],
+            repeats: true,
+            sql: _idem::__private::EventSql::without_history(
+                [
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
+                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open' AND version = $2\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open'",
+                    "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open' AND version = ?",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
+                ],
+                [
+                    "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open'\nRETURNING version AS applied",
+                    "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open' AND version = ?2\nRETURNING version AS applied",
+                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                ],
+            ),
         };
-        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
-            ::core::option::Option::None
-        }
     }
     #[automatically_derived]
     impl _idem::__private::Event<door::Open, Door> for door::Lock {}
     impl<__DB> _idem::__private::Fields<__DB> for door::Lock
     where
-        __DB: _idem::__private::SqlDialect,
-    {
-        fn bind(
-            &self,
-            __arguments: &mut __DB::Arguments,
-        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
-            ::core::result::Result::Ok(())
-        }
-    }
+        __DB: _idem::__private::sqlx::Database,
+    {}
 };

@@ -1,0 +1,32 @@
+//! What an expansion says, in one constant a type: to the compiler each constant is a function of its own.
+
+use super::statement::{EventSql, MachineSql};
+use super::value::Repr;
+use super::{StateMachine, Transition};
+
+/// All that [`StateMachine`] says of an enum in constants; each has its own name there.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "each constant has its words where it has its name")]
+pub struct MachineSpec<M: StateMachine> {
+    pub name: &'static str,
+    pub table: &'static str,
+    pub states: &'static [M],
+    pub initial: M,
+    pub repr: Repr,
+    pub aliases: &'static [(&'static str, M)],
+    pub transitions: &'static [Transition<M>],
+    pub mermaid: &'static str,
+    pub dot: &'static str,
+    pub sql: MachineSql,
+    pub events: &'static [(&'static str, &'static EventSql)],
+}
+
+/// All that [`EventOf`](super::EventOf) says of an event in constants; each has its own name there.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "each constant has its words where it has its name")]
+pub struct EventSpec<M: StateMachine> {
+    pub name: &'static str,
+    pub sources: &'static [M],
+    pub repeats: bool,
+    pub sql: EventSql,
+}
