@@ -115,13 +115,21 @@ struct Meaning<'a> {
 /// the latter: to them two such values are one.
 fn check_equal_values(cx: &Ctxt, machine: &Machine<'_>) {
     let mut seen: BTreeMap<String, Meaning<'_>> = BTreeMap::new();
-    for meaning in machine.states.iter().flat_map(|state| meanings(machine, state)) {
+    let known = machine.states.iter().filter(|state| has_known_values(machine, state));
+    for meaning in known.flat_map(|state| meanings(machine, state)) {
         let folded = meaning.value.raw().trim_end_matches(' ').to_lowercase();
         match seen.get(&folded) {
             Some(first) => report_equal(cx, first, &meaning),
             None => drop(seen.insert(folded, meaning)),
         }
     }
+}
+
+/// What could not be read was reported, and nobody knows which value it was meant to be.
+fn has_known_values(machine: &Machine<'_>, state: &State<'_>) -> bool {
+    let options = &machine.options;
+    let follows_a_rule = state.marks.rename.is_none() && !options.is_int() && options.meant.contains("rename_all");
+    !state.marks.broken && (options.rename_all.is_some() || !follows_a_rule)
 }
 
 fn meanings<'a>(machine: &Machine<'_>, state: &'a State<'a>) -> Vec<Meaning<'a>> {
