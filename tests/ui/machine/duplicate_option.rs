@@ -1,3 +1,5 @@
+//! An option has one value: nobody could tell which of two counts.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! A transition is written `event: Source => Target`.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
