@@ -35,6 +35,28 @@ fn fallback() {
     assert!(expansion.contains("type Target = door :: Open"));
 }
 
+/// S77: after an error about the graph the diagram is still there, to be looked at.
+#[test]
+fn the_diagram_of_a_broken_graph() {
+    let input = quote! {
+        #[machine(table = "doors", id(door_id: i64))]
+        #[transition(unlock: Closed => Open)]
+        #[transition(mend: Broken => Closed)]
+        enum Door {
+            #[state(initial)]
+            Closed,
+            Open,
+            Broken,
+        }
+    };
+    let expansion = super::derive(input).to_string();
+    assert!(expansion.contains("state `Broken` is unreachable"), "{expansion}");
+    let edges = ["[*] --> Closed", "Closed --> Open: unlock", "Broken --> Closed: mend"];
+    let diagram =
+        format!("const MERMAID : & 'static str = {:?}", format!("stateDiagram-v2\n    {}\n", edges.join("\n    ")));
+    assert!(expansion.contains(&diagram), "{expansion}");
+}
+
 /// An event repeats when its target can lead back to one of its sources.
 #[test]
 fn repeats() {

@@ -54,9 +54,11 @@ fn fingerprint(model: &Model, event: &Event) -> TokenStream {
     if model.history.is_none() || event.fields().next().is_none() {
         return TokenStream::new();
     }
-    let parts = event.fields().map(|(name, ty)| quote_spanned!(ty.span()=> .part(&self.#name)));
+    // The event and its fields may come from different macros, each with a `self` of its own.
+    let this = quote!(self);
+    let parts = event.fields().map(|(name, ty)| quote_spanned!(ty.span()=> .part(&#this.#name)));
     quote! {
-        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
+        fn fingerprint(&#this) -> ::core::option::Option<_idem::__private::Fingerprint> {
             ::core::option::Option::Some(_idem::__private::Fingerprint::new() #(#parts)*)
         }
     }
