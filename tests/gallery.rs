@@ -88,7 +88,7 @@ fn contents(cases: &[Case]) -> String {
     let lines = cases.iter().flat_map(|case| case.kinds().into_iter().map(move |error| (error, case)));
     let mut lines: Vec<_> = lines.collect();
     lines.sort_by_key(|(error, _)| sort_key(error));
-    lines.iter().map(|(error, case)| format!("- [{error}](#{})\n", case.anchor())).collect()
+    lines.iter().fold(String::new(), |list, (error, case)| list + &format!("- [{error}](#{})\n", case.anchor()))
 }
 
 /// Letters only: a name in backticks stands where it is read.

@@ -376,17 +376,17 @@ mod configured {
     use idem_runtime::prelude::*;
 
     #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
-    #[cfg_attr(all(), machine(table = "orders", id(order_id: i64)))]
-    #[cfg_attr(any(), machine(table = "removed", id(order_id: i64)))]
-    #[cfg_attr(all(), transition(pay: Pending => Paid))]
-    #[cfg_attr(any(), transition(rush: Pending => Rushed))]
+    #[cfg_attr(true, machine(table = "orders", id(order_id: i64)))]
+    #[cfg_attr(false, machine(table = "removed", id(order_id: i64)))]
+    #[cfg_attr(true, transition(pay: Pending => Paid))]
+    #[cfg_attr(false, transition(rush: Pending => Rushed))]
     enum Order {
-        #[cfg_attr(all(), state(initial))]
+        #[cfg_attr(true, state(initial))]
         Pending,
-        #[cfg(all())]
-        #[cfg_attr(all(), state(terminal))]
+        #[cfg(true)]
+        #[cfg_attr(true, state(terminal))]
         Paid,
-        #[cfg(any())]
+        #[cfg(false)]
         #[state(initial)]
         Rushed,
     }

@@ -11,7 +11,7 @@ enum OrderStatus {
     Pending,
     #[state(terminal)]
     Paid,
-    #[cfg(any())]
+    #[cfg(false)]
     #[state(terminal)]
     Rushed,
 }
