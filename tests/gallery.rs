@@ -154,7 +154,8 @@ impl Case {
     fn rule(&self) -> String {
         let line = self.source.lines().next().and_then(|line| line.strip_prefix("//! "));
         let line = line.unwrap_or_else(|| panic!("{}: begin with `//!` and the rule", self.file.display()));
-        let sentence = if line.starts_with('S') { line.split_once(": ").map_or(line, |(_, rule)| rule) } else { line };
+        let is_numbered = line.strip_prefix('S').is_some_and(|rest| rest.starts_with(char::is_numeric));
+        let sentence = line.split_once(": ").filter(|_| is_numbered).map_or(line, |(_, rule)| rule);
         sentence[..1].to_uppercase() + &sentence[1..]
     }
 

@@ -152,6 +152,11 @@ impl Options {
         matches!(&self.repr, Some(Repr { kind: ReprKind::Int, .. }))
     }
 
+    /// Whether an option was meant and is not there, because it could not be read: that was reported.
+    pub(super) fn is_unread(&self, option: &str, is_there: bool) -> bool {
+        !is_there && self.meant.contains(option)
+    }
+
     /// The version's column, where it is written.
     pub(super) fn version_column(&self) -> Option<&LitStr> {
         match self.version.as_ref()? {

@@ -10,7 +10,7 @@ use super::model::{BY_STATE, Model};
 /// The errors and the expansion of what could be resolved.
 pub(super) fn machine(input: &DeriveInput, mut model: Model, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
-    let hides_an_item = model.states.iter().any(|state| state.name() == BY_STATE);
+    let hides_an_item = model.module == model.ident || model.states.iter().any(|state| state.name() == BY_STATE);
     if model.states.is_empty() || hides_an_item || !input.generics.params.is_empty() {
         return errors;
     }

@@ -15,8 +15,12 @@ pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
     check_terminal_left(cx, model);
 }
 
-/// A row that comes back to a state looks as it did before: without a version a late duplicate would move it again.
+/// A row that comes back to a state looks as it did before: without a version a late duplicate would move it again. A
+/// history, which needs the version as well, has said so.
 fn check_version_none(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
+    if machine.options.history.is_some() {
+        return;
+    }
     let (Some(Version::None(word)), Some(event)) =
         (&machine.options.version, model.events.iter().find(|event| event.repeats))
     else {
