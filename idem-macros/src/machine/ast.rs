@@ -104,6 +104,8 @@ pub(super) struct Transition {
     pub(super) sources: Vec<Ident>,
     pub(super) target: Option<Ident>,
     pub(super) sets: Vec<Assignment>,
+    /// It stopped to make sense, so nobody knows where it leads.
+    pub(super) broken: bool,
 }
 
 /// `column = now`, `column = <literal>` or `column: Type`.
@@ -128,7 +130,10 @@ impl<'a> Machine<'a> {
             cx.push(not_an_enum(&input.data));
             return None;
         };
-        let states = data.variants.iter().map(|variant| State {
+        // That a variant is there twice is rustc's to say.
+        let mut named = BTreeSet::new();
+        let variants = data.variants.iter().filter(|variant| named.insert(&variant.ident));
+        let states = variants.map(|variant| State {
             ident: &variant.ident,
             fields: &variant.fields,
             notes: variant.attrs.iter().filter(|it| is_note(it)).collect(),

@@ -46,7 +46,7 @@ fn scope(model: &Model, items: &[TokenStream]) -> TokenStream {
     }
 }
 
-fn runtime(model: &Model) -> TokenStream {
+pub(super) fn runtime(model: &Model) -> TokenStream {
     model.krate.as_ref().map_or(quote!(::idem_runtime), |path| quote!(#path))
 }
 

@@ -57,6 +57,26 @@ fn the_diagram_of_a_broken_graph() {
     assert!(expansion.contains(&diagram), "{expansion}");
 }
 
+/// rustc reports it, and what the derive makes of each variant would be as many errors again.
+#[test]
+fn a_variant_that_is_there_twice_is_one_state() {
+    let input = quote! {
+        #[machine(table = "doors", id(door_id: i64))]
+        #[transition(unlock: Closed => Open)]
+        enum Door {
+            #[state(initial)]
+            Closed,
+            #[state(terminal)]
+            Open,
+            #[state(terminal)]
+            Open,
+        }
+    };
+    let expansion = super::derive(input).to_string();
+    assert_eq!(expansion.matches("struct Open").count(), 1, "{expansion}");
+    assert!(!expansion.contains("compile_error"), "{expansion}");
+}
+
 /// An event repeats when its target can lead back to one of its sources.
 #[test]
 fn repeats() {

@@ -8,7 +8,8 @@ use idem_runtime::prelude::*;
 enum OrderStatus {
     #[state(initial)]
     Pending,
-    #[state(terminal)]
+    #[state(terminal, rename = "paid")]
+    #[state(rename = "settled")]
     Paid,
 }
 

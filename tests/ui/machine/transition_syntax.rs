@@ -7,6 +7,8 @@ use idem_runtime::prelude::*;
 #[transition(pay => Paid)]
 #[transition(ship: Paid -> Shipped)]
 #[transition(move: Paid => Shipped)]
+#[transition(refund: Paid => Shipped | Pending)]
+#[transition(cancel: OrderStatus::Pending => Shipped)]
 #[transition]
 enum OrderStatus {
     #[state(initial)]

@@ -20,7 +20,7 @@ pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) -> bool {
 /// A transition that could not be read, and was reported, may be the one that enters or leaves a state.
 fn all_read(machine: &Machine<'_>) -> bool {
     let written = machine.original.attrs.iter().filter(|attribute| attribute.path().is_ident("transition"));
-    written.count() == machine.transitions.len() && machine.transitions.iter().all(|it| it.target.is_some())
+    written.count() == machine.transitions.len() && machine.transitions.iter().all(|it| !it.broken)
 }
 
 /// A state that does not exist can never be entered or left.
@@ -32,9 +32,7 @@ fn check_unknown_state(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     }
     let mut known = true;
     for transition in &machine.transitions {
-        // `Enum::State` is read as far as the enum, and was reported.
-        let sources = transition.sources.iter().filter(|name| transition.target.is_some() || !is_enum(machine, name));
-        let sources = sources.map(|name| ("source", name));
+        let sources = transition.sources.iter().map(|name| ("source", name));
         let target = transition.target.iter().map(|name| ("target", name));
         for (role, name) in sources.chain(target).filter(|(_, name)| !names.iter().any(|known| *name == known)) {
             known = false;
@@ -44,10 +42,6 @@ fn check_unknown_state(cx: &Ctxt, machine: &Machine<'_>) -> bool {
         }
     }
     known
-}
-
-fn is_enum(machine: &Machine<'_>, name: &Ident) -> bool {
-    *name == machine.original.ident
 }
 
 /// A misspelt state counts as the one that was meant: that it is misspelt is another rule's.

@@ -1,4 +1,4 @@
-//! A path is not also an unknown state of the enum's name.
+//! A path is not also a transition that is missing.
 
 use idem_runtime::prelude::*;
 
