@@ -182,7 +182,9 @@ fn transition(cx: &Ctxt, attribute: &Attribute) -> Option<Transition> {
         edges(cx, input, transition.insert(written))
     });
     if let Err(error) = parsed {
-        transition.iter_mut().for_each(|transition| transition.broken = true);
+        if let Some(transition) = &mut transition {
+            transition.broken = true;
+        }
         let help = "write `#[transition(event: Source => Target)]`";
         cx.push(syn::Error::new(error.span(), format!("{error}\nhelp: {help}")));
     }

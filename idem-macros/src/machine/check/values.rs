@@ -134,7 +134,8 @@ fn check_equal_values(cx: &Ctxt, machine: &Machine<'_>) {
 fn has_known_values(machine: &Machine<'_>, state: &State<'_>) -> bool {
     let options = &machine.options;
     let follows_a_rule = state.marks.rename.is_none() && !options.is_int();
-    !state.marks.broken && !(follows_a_rule && options.is_unread("rename_all", options.rename_all.is_some()))
+    let is_unread = follows_a_rule && options.is_unread("rename_all", options.rename_all.is_some());
+    !state.marks.broken && !is_unread
 }
 
 fn meanings<'a>(machine: &Machine<'_>, state: &'a State<'a>) -> Vec<Meaning<'a>> {
