@@ -54,11 +54,11 @@ fn fingerprint(model: &Model, event: &Event) -> TokenStream {
     if model.history.is_none() || event.fields().next().is_none() {
         return TokenStream::new();
     }
-    // The event and its fields may come from different macros, each with a `self` of its own.
-    let this = quote!(self);
-    let parts = event.fields().map(|(name, ty)| quote_spanned!(ty.span()=> .part(&#this.#name)));
-    quote! {
-        fn fingerprint(&#this) -> ::core::option::Option<_idem::__private::Fingerprint> {
+    // The event and its fields may come from different macros, each with a `self` of its own: the event's is taken.
+    let span = |ty: &Type| ty.span().resolved_at(event.ident.span());
+    let parts = event.fields().map(|(name, ty)| quote_spanned!(span(ty)=> .part(&self.#name)));
+    quote_spanned! {event.ident.span()=>
+        fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
             ::core::option::Option::Some(_idem::__private::Fingerprint::new() #(#parts)*)
         }
     }
