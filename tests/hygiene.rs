@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "the machines are only compiled")]
 
-/// What a strict crate denies.
+/// S69: what a strict crate denies, private enums in private modules among it.
 mod strict {
     #![deny(warnings, missing_docs, unreachable_pub, clippy::pedantic)]
 
@@ -89,7 +89,7 @@ mod elsewhere {
     pub(super) struct String(pub(super) i64);
 }
 
-/// Names that an expansion could take for its own.
+/// S59: names that an expansion could take for its own.
 mod shadowed {
     use idem_runtime::machine::StateMachine;
 
@@ -164,7 +164,7 @@ mod no_prelude {
     }
 }
 
-/// Keywords as names.
+/// S48: keywords as names.
 mod raw {
     use idem_runtime::prelude::*;
 
@@ -214,7 +214,7 @@ mod adopted {
     }
 }
 
-/// Two machines in one module, whose states and events have the same names.
+/// S71: two machines in one module, whose states and events have the same names.
 mod two_machines {
     use idem_runtime::prelude::*;
 
@@ -242,6 +242,186 @@ mod two_machines {
     fn each_has_its_own_types() {
         drop(Order::row(1).fire(order::Pay));
         drop(Invoice::row("i".to_owned()).fire(invoice::Pay));
+    }
+
+    /// S72: what comes first is the source, wherever a transition is told.
+    #[test]
+    fn source_and_target_are_not_swapped() {
+        let edge = &Order::TRANSITIONS[0];
+        assert_eq!((edge.source, edge.event, edge.target), (Order::Pending, "pay", Order::Paid));
+        assert!(Order::allows(Order::Pending, Order::Paid) && !Order::allows(Order::Paid, Order::Pending));
+        assert!(Order::MERMAID.contains("Pending --> Paid: pay"), "{}", Order::MERMAID);
+        assert!(Order::DOT.contains(r#""Pending" -> "Paid" [label = "pay"]"#), "{}", Order::DOT);
+        let sql = Order::EVENTS[0].1.fire.sqlite.sql;
+        assert!(sql.contains("status = 'Paid'") && sql.contains("AND status = 'Pending'"), "{sql}");
+    }
+}
+
+/// S67: attributes that warn, and those that stand between ours.
+mod attributes {
+    #![deny(warnings, missing_docs, unreachable_pub, clippy::pedantic)]
+
+    use idem_runtime::prelude::*;
+
+    /// Rows are still in a state that new code must not name.
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "orders", id(order_id: i64), history)]
+    #[transition(pay: Pending | Unpaid => Paid)]
+    #[transition(remind: Pending => Unpaid)]
+    enum Order {
+        #[state(initial)]
+        Pending,
+        #[deprecated = "it is `Pending`"]
+        Unpaid,
+        #[state(terminal)]
+        Paid,
+    }
+
+    /// More states will come.
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "invoices", id(invoice_id: i64))]
+    #[transition(send: Draft => Sent)]
+    #[non_exhaustive]
+    pub(crate) enum Invoice {
+        #[state(initial)]
+        Draft,
+        #[state(terminal)]
+        Sent,
+    }
+
+    /// The states are written as they are stored.
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "parcels", id(parcel_id: i64))]
+    #[transition(Ship: packed => on_its_way, set(carrierName: String))]
+    #[allow(non_camel_case_types, reason = "the names are the database's")]
+    enum Parcel {
+        #[state(initial)]
+        packed,
+        #[state(terminal)]
+        on_its_way,
+    }
+
+    #[doc(hidden)]
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    /// Documentation may stand anywhere,
+    #[machine(table = "seats")]
+    #[allow(clippy::upper_case_acronyms, reason = "an attribute between ours")]
+    #[machine(id(seat_id: i64))]
+    /** as a block as well, */
+    #[must_use]
+    #[transition(book: Free => Booked)]
+    #[repr(u8)]
+    enum Seat {
+        /// and above a variant
+        #[doc(hidden)]
+        #[state(initial)]
+        /// on both sides of its mark.
+        Free,
+        #[state(terminal)]
+        #[doc(alias = "taken")]
+        Booked,
+    }
+
+    #[test]
+    fn every_machine_is_whole() {
+        #[expect(deprecated)]
+        let unpaid = Order::Unpaid;
+        assert!(Order::allows(unpaid, Order::Paid));
+        drop(Order::row(1).fire(order::Pay).cause("c"));
+        drop(Invoice::row(1).fire(invoice::Send));
+        drop(Parcel::row(1).fire(parcel::Ship { carrierName: "post".to_owned() }));
+        assert_eq!(Parcel::on_its_way.stored(), "on_its_way");
+        drop(Seat::row(1).fire(seat::Book));
+    }
+}
+
+/// S69: visible as far as a path says.
+mod seen {
+    mod from {
+        pub(super) mod here {
+            use idem_runtime::prelude::*;
+
+            #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+            #[machine(table = "orders", id(order_id: i64))]
+            #[transition(pay: Pending => Paid, set(trade_no: String))]
+            pub(in crate::seen) enum Order {
+                #[state(initial)]
+                Pending,
+                #[state(terminal)]
+                Paid,
+            }
+
+            #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+            #[machine(table = "invoices", id(invoice_id: i64))]
+            #[transition(pay: Pending => Paid, set(trade_no: String))]
+            pub(in super::super) enum Invoice {
+                #[state(initial)]
+                Pending,
+                #[state(terminal)]
+                Paid,
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_seen_as_far_as_their_machine() {
+        use from::here::{Invoice, Order, invoice, order};
+        drop(Order::row(1).fire(order::Pay { trade_no: "t".to_owned() }));
+        drop(Invoice::row(1).fire(invoice::Pay { trade_no: "t".to_owned() }));
+    }
+}
+
+/// S66: what a configuration removes is not there, and what it adds is.
+mod configured {
+    use idem_runtime::prelude::*;
+
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[cfg_attr(true, machine(table = "orders", id(order_id: i64)))]
+    #[cfg_attr(false, machine(table = "removed", id(order_id: i64)))]
+    #[cfg_attr(true, transition(pay: Pending => Paid))]
+    #[cfg_attr(false, transition(rush: Pending => Rushed))]
+    enum Order {
+        #[cfg_attr(true, state(initial))]
+        Pending,
+        #[cfg(true)]
+        #[cfg_attr(true, state(terminal))]
+        Paid,
+        #[cfg(false)]
+        #[state(initial)]
+        Rushed,
+    }
+
+    #[test]
+    fn a_removed_variant_is_no_state() {
+        assert_eq!(Order::TABLE, "orders");
+        assert_eq!(Order::STATES, [Order::Pending, Order::Paid]);
+        assert_eq!(Order::EVENTS.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["pay"]);
+        assert_eq!(Order::from_stored("Rushed"), None);
+    }
+}
+
+/// A machine whose parts come from a macro.
+mod from_a_macro {
+    macro_rules! machine {
+        ($name:ident, $table:literal, $ty:ty, $event:ident: $source:ident => $target:ident) => {
+            #[derive(idem_runtime::StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+            #[machine(table = $table, id(id: $ty), history)]
+            #[transition($event: $source => $target, set(by: $ty))]
+            enum $name {
+                #[state(initial)]
+                $source,
+                #[state(terminal)]
+                $target,
+            }
+        };
+    }
+
+    machine!(Desk, "desks", i64, book: Free => Booked);
+
+    #[test]
+    fn its_parts_are_those_of_the_call() {
+        drop(Desk::row(1).fire(desk::Book { by: 2 }).cause("c"));
+        assert!(Desk::allows(Desk::Free, Desk::Booked));
     }
 }
 
@@ -281,8 +461,19 @@ fn a_machine_in_a_function() {
         Paid,
     }
 
+    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[machine(table = "invoices", id(invoice_id: i64))]
+    #[transition(pay: Pending => Paid)]
+    enum Invoice {
+        #[state(initial)]
+        Pending,
+        #[state(terminal)]
+        Paid,
+    }
+
     drop(Order::row(1).fire(order::Pay { trade_no: "t".to_owned() }));
-    assert!(Order::allows(Order::Pending, Order::Paid));
+    drop(Invoice::row(1).fire(invoice::Pay));
+    assert!(Order::allows(Order::Pending, Order::Paid) && Invoice::allows(Invoice::Pending, Invoice::Paid));
 }
 
 /// A field whose type has the name of the event that carries it.

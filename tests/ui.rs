@@ -5,5 +5,6 @@ fn ui() {
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");
     cases.compile_fail("tests/ui/machine/*.rs");
+    cases.compile_fail("tests/ui/echo/*.rs");
     cases.compile_fail("tests/ui/idempotent/*.rs");
 }

@@ -183,6 +183,17 @@ fn after_an_error_the_function_keeps_the_signature_that_its_callers_use() {
     );
 }
 
+/// S74: an editor asks for completions with the body as it was typed so far.
+#[test]
+fn an_incomplete_body_is_passed_on() {
+    let item = quote! {
+        async fn pay(tx: &mut Tx<'_, Sqlite>, order: &Order) -> Result<i64, Error> { order. }
+    };
+    let expansion = attribute(quote!(scope = "order.pay", key = order.id), item).to_string();
+    assert!(expansion.contains("async fn pay") && expansion.contains("{ order . }"), "{expansion}");
+    assert!(!expansion.contains("compile_error"), "{expansion}");
+}
+
 #[test]
 fn code_in_documentation_is_spaced_as_a_person_would() {
     let signature: Signature = parse_quote! {

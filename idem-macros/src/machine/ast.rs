@@ -104,6 +104,8 @@ pub(super) struct Transition {
     pub(super) sources: Vec<Ident>,
     pub(super) target: Option<Ident>,
     pub(super) sets: Vec<Assignment>,
+    /// It stopped to make sense, so nobody knows where it leads.
+    pub(super) broken: bool,
 }
 
 /// `column = now`, `column = <literal>` or `column: Type`.
@@ -128,7 +130,10 @@ impl<'a> Machine<'a> {
             cx.push(not_an_enum(&input.data));
             return None;
         };
-        let states = data.variants.iter().map(|variant| State {
+        // That a variant is there twice is rustc's to say.
+        let mut named = BTreeSet::new();
+        let variants = data.variants.iter().filter(|variant| named.insert(&variant.ident));
+        let states = variants.map(|variant| State {
             ident: &variant.ident,
             fields: &variant.fields,
             notes: variant.attrs.iter().filter(|it| is_note(it)).collect(),
@@ -150,6 +155,11 @@ impl Options {
     /// Whether the status column holds numbers.
     pub(super) fn is_int(&self) -> bool {
         matches!(&self.repr, Some(Repr { kind: ReprKind::Int, .. }))
+    }
+
+    /// Whether an option was meant and is not there, because it could not be read: that was reported.
+    pub(super) fn is_unread(&self, option: &str, is_there: bool) -> bool {
+        !is_there && self.meant.contains(option)
     }
 
     /// The version's column, where it is written.

@@ -45,10 +45,10 @@ pub(super) fn machine(cx: &Ctxt, attributes: &[Attribute]) -> (Options, Vec<Tran
 
 /// The attributes of a variant.
 pub(super) fn marks(cx: &Ctxt, attributes: &[Attribute]) -> Marks {
-    let mut marks = Marks::default();
+    let (mut marks, mut meant) = (Marks::default(), BTreeSet::new());
     for attribute in attributes {
         if attribute.path().is_ident("state") {
-            state_options(cx, attribute, &mut marks);
+            state_options(cx, attribute, &mut meant, &mut marks);
         } else if attribute.path().is_ident("machine") || attribute.path().is_ident("transition") {
             misplaced(cx, attribute, "the enum");
             marks.broken = true;
@@ -157,10 +157,10 @@ fn rename_rule(name: &LitStr) -> syn::Result<RenameRule> {
     })
 }
 
-fn state_options(cx: &Ctxt, attribute: &Attribute, marks: &mut Marks) {
+fn state_options(cx: &Ctxt, attribute: &Attribute, meant: &mut BTreeSet<&'static str>, marks: &mut Marks) {
     let mut whole = false;
     arguments(cx, attribute, |input| {
-        whole = each_option(cx, input, STATE, &mut BTreeSet::new(), |name, input| {
+        whole = each_option(cx, input, STATE, meant, |name, input| {
             match name.to_string().as_str() {
                 "initial" => marks.initial = Some(name.clone()),
                 "terminal" => marks.terminal = true,
@@ -178,10 +178,13 @@ fn transition(cx: &Ctxt, attribute: &Attribute) -> Option<Transition> {
     let mut transition = None;
     let parsed = attribute.parse_args_with(|input: ParseStream<'_>| {
         let event = input.parse()?;
-        let written = Transition { event, sources: Vec::new(), target: None, sets: Vec::new() };
+        let written = Transition { event, sources: Vec::new(), target: None, sets: Vec::new(), broken: false };
         edges(cx, input, transition.insert(written))
     });
     if let Err(error) = parsed {
+        if let Some(transition) = &mut transition {
+            transition.broken = true;
+        }
         let help = "write `#[transition(event: Source => Target)]`";
         cx.push(syn::Error::new(error.span(), format!("{error}\nhelp: {help}")));
     }
@@ -190,11 +193,15 @@ fn transition(cx: &Ctxt, attribute: &Attribute) -> Option<Transition> {
 
 fn edges(cx: &Ctxt, input: ParseStream<'_>, transition: &mut Transition) -> syn::Result<()> {
     input.parse::<Token![:]>()?;
-    transition.sources = Punctuated::<Ident, Token![|]>::parse_separated_nonempty(input)?.into_iter().collect();
+    transition.sources =
+        Punctuated::<Ident, Token![|]>::parse_separated_nonempty_with(input, state)?.into_iter().collect();
     input.parse::<Token![=>]>()?;
-    transition.target = Some(input.parse()?);
+    transition.target = Some(state(input)?);
     if input.is_empty() {
         return Ok(());
+    }
+    if input.peek(Token![|]) {
+        return Err(input.error("an event has one target"));
     }
     input.parse::<Token![,]>()?;
     each_option(cx, input, TRANSITION, &mut BTreeSet::new(), |_, input| {
@@ -207,6 +214,12 @@ fn edges(cx: &Ctxt, input: ParseStream<'_>, transition: &mut Transition) -> syn:
         Ok(())
     });
     Ok(())
+}
+
+/// A state's name; which enum it belongs to is known.
+fn state(input: ParseStream<'_>) -> syn::Result<Ident> {
+    let name = input.parse()?;
+    if input.peek(Token![::]) { Err(input.error("expected the name of a state, found a path")) } else { Ok(name) }
 }
 
 fn assignment(input: ParseStream<'_>) -> syn::Result<Assignment> {

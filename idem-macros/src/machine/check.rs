@@ -7,6 +7,7 @@ mod states;
 mod values;
 
 use super::ast::Machine;
+use super::case;
 use super::model::Model;
 use crate::ctxt::Ctxt;
 
@@ -18,6 +19,7 @@ pub(super) fn resolve(cx: &Ctxt, machine: &Machine<'_>) -> Model {
     // `&`, not `&&`: each of them reports.
     let whole = states::check(cx, machine) & events::check(cx, machine);
     let model = Model::from_ast(machine);
+    check_module_name(cx, &model);
     // A name that is not resolved would make the state that was meant look unreachable.
     if whole {
         graph::check(cx, machine, &model);
@@ -30,5 +32,14 @@ fn check_generics(cx: &Ctxt, machine: &Machine<'_>) {
     let generics = &machine.original.generics;
     if !generics.params.is_empty() {
         cx.error(generics, "a state machine has no generic parameters\nhelp: remove them: a state is a plain value");
+    }
+}
+
+/// The module stands beside the enum, and Rust tells both by their names alone.
+fn check_module_name(cx: &Ctxt, model: &Model) {
+    let module = &model.module;
+    if *module == model.ident {
+        let help = format!("name the module: `#[machine(module = {}_states)]`", case::snake(&model.name()));
+        cx.error(module, format_args!("the enum and its module are both named `{module}`\nhelp: {help}"));
     }
 }

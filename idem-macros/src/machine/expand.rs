@@ -46,7 +46,7 @@ fn scope(model: &Model, items: &[TokenStream]) -> TokenStream {
     }
 }
 
-fn runtime(model: &Model) -> TokenStream {
+pub(super) fn runtime(model: &Model) -> TokenStream {
     model.krate.as_ref().map_or(quote!(::idem_runtime), |path| quote!(#path))
 }
 
@@ -182,12 +182,26 @@ fn identifier(model: &Model) -> TokenStream {
         columns => columns.iter().enumerate().map(|(at, it)| (&it.ty, part(at))).collect(),
     };
     let bind = events::bind(&quote!(bind_id), &quote!(__id: &Self::Id), &values);
+    let nothing = model.id.is_empty().then(bind_nothing);
     quote! {
         impl<__DB> _idem::__private::MachineOn<__DB> for #machine
         where
             __DB: _idem::__private::sqlx::Database #(+ _idem::__private::Binds<#types>)*,
         {
             #bind
+            #nothing
+        }
+    }
+}
+
+/// Only after an error does an identifier have no columns.
+fn bind_nothing() -> TokenStream {
+    quote! {
+        fn bind_id(
+            _: &Self::Id,
+            _: &mut __DB::Arguments,
+        ) -> ::core::result::Result<(), _idem::__private::BoxDynError> {
+            ::core::result::Result::Ok(())
         }
     }
 }

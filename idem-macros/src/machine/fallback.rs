@@ -10,7 +10,7 @@ use super::model::{BY_STATE, Model};
 /// The errors and the expansion of what could be resolved.
 pub(super) fn machine(input: &DeriveInput, mut model: Model, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
-    let hides_an_item = model.states.iter().any(|state| state.name() == BY_STATE);
+    let hides_an_item = model.module == model.ident || model.states.iter().any(|state| state.name() == BY_STATE);
     if model.states.is_empty() || hides_an_item || !input.generics.params.is_empty() {
         return errors;
     }
@@ -19,8 +19,15 @@ pub(super) fn machine(input: &DeriveInput, mut model: Model, error: &syn::Error)
     let row = if model.id.is_empty() { row_of_anything(&model) } else { expand::row(&model) };
     // A variant with data is no state.
     let other_variants = quote!(#[allow(unreachable_patterns)] _ => ::core::panic!());
-    let known = expand::with(&model, &row, &other_variants);
-    quote!(#errors #known)
+    let (known, history) = (expand::with(&model, &row, &other_variants), history(&model));
+    quote!(#errors #known #history)
+}
+
+/// A misspelt `history` would make each call with a cause one more error.
+fn history(model: &Model) -> Option<TokenStream> {
+    let (runtime, machine) = (expand::runtime(model), &model.ident);
+    let has_none = model.history.is_none();
+    has_none.then(|| quote!(const _: () = { impl #runtime::__private::HasHistory for #machine {} };))
 }
 
 /// `row` while nobody knows what identifies one.

@@ -35,6 +35,47 @@ fn fallback() {
     assert!(expansion.contains("type Target = door :: Open"));
 }
 
+/// S77: after an error about the graph the diagram is still there, to be looked at.
+#[test]
+fn the_diagram_of_a_broken_graph() {
+    let input = quote! {
+        #[machine(table = "doors", id(door_id: i64))]
+        #[transition(unlock: Closed => Open)]
+        #[transition(mend: Broken => Closed)]
+        enum Door {
+            #[state(initial)]
+            Closed,
+            Open,
+            Broken,
+        }
+    };
+    let expansion = super::derive(input).to_string();
+    assert!(expansion.contains("state `Broken` is unreachable"), "{expansion}");
+    let edges = ["[*] --> Closed", "Closed --> Open: unlock", "Broken --> Closed: mend"];
+    let diagram = format!("mermaid : {:?}", format!("stateDiagram-v2\n    {}\n", edges.join("\n    ")));
+    assert!(expansion.contains(&diagram), "{expansion}");
+}
+
+/// rustc reports it, and what the derive makes of each variant would be as many errors again.
+#[test]
+fn a_variant_that_is_there_twice_is_one_state() {
+    let input = quote! {
+        #[machine(table = "doors", id(door_id: i64))]
+        #[transition(unlock: Closed => Open)]
+        enum Door {
+            #[state(initial)]
+            Closed,
+            #[state(terminal)]
+            Open,
+            #[state(terminal)]
+            Open,
+        }
+    };
+    let expansion = super::derive(input).to_string();
+    assert_eq!(expansion.matches("struct Open").count(), 1, "{expansion}");
+    assert!(!expansion.contains("compile_error"), "{expansion}");
+}
+
 /// An event repeats when its target can lead back to one of its sources.
 #[test]
 fn repeats() {

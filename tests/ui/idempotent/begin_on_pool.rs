@@ -1,3 +1,5 @@
+//! A call begins on the engine or in a transaction of idem's: a bare pool has no record of what ran.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::{Sqlite, SqlitePool};
 

@@ -1,3 +1,5 @@
+//! An option has one value: nobody could tell which of two counts.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

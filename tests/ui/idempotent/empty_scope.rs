@@ -1,3 +1,5 @@
+//! The scope keeps the keys of one function apart from those of all others, so it says something.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

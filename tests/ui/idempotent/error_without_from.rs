@@ -1,3 +1,5 @@
+//! A call can be in progress or lost, so the error type has to carry idem's errors.
+
 use idem_runtime::{Tx, idempotent};
 use sqlx::Sqlite;
 

@@ -1,3 +1,5 @@
+//! The first parameter says how the body runs.
+
 use idem_runtime::{Error, Idem, Tx, idempotent};
 use sqlx::{Sqlite, SqliteConnection};
 

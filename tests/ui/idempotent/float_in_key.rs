@@ -1,3 +1,5 @@
+//! A key is the same on every retry, and a float is not.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

@@ -1,3 +1,5 @@
+//! A key that names no argument would be the same for all work, and only the first call would ever run.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

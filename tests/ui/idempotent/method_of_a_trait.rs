@@ -1,3 +1,5 @@
+//! The signature of a trait's method cannot become the one that callers see.
+
 use std::pin::Pin;
 
 use idem_runtime::{Error, Tx, idempotent};

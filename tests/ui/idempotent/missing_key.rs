@@ -1,3 +1,5 @@
+//! Without a key no call can be told to be a duplicate.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

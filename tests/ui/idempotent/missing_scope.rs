@@ -1,3 +1,5 @@
+//! The scope is written out, because renaming the function must not change it.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

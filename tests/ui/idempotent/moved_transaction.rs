@@ -1,3 +1,5 @@
+//! A transaction is lent to the function that is called, as `&mut *tx`.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

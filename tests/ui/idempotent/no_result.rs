@@ -1,3 +1,5 @@
+//! A duplicate can be in progress or have another payload, so there must be a place for an error.
+
 use idem_runtime::{Error, Once, Tx, idempotent};
 use sqlx::Sqlite;
 

@@ -1,3 +1,5 @@
+//! Where a name may be an alias of a `Result`, the compiler is the judge.
+
 use idem_runtime::{Tx, idempotent};
 use serde::{Deserialize, Serialize};
 use sqlx::Sqlite;

@@ -1,3 +1,5 @@
+//! What runs once is a function.
+
 use idem_runtime::idempotent;
 
 struct Shop;

@@ -1,3 +1,5 @@
+//! The body waits for the database.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

@@ -1,3 +1,5 @@
+//! `?` in the body converts to the function's own error, and says so at its own token.
+
 use idem_runtime::{Tx, idempotent};
 use sqlx::Sqlite;
 

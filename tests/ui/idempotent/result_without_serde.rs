@@ -1,3 +1,5 @@
+//! The first result is stored and given to every later call.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

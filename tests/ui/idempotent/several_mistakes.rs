@@ -1,3 +1,5 @@
+//! S63, S64: all mistakes are told in one build, and the callers add none of their own.
+
 use idem_runtime::{Idem, Tx, idempotent};
 use sqlx::Sqlite;
 

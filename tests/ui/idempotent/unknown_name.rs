@@ -1,3 +1,5 @@
+//! Key and payload are made of the arguments, so that a duplicate has the same ones.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

@@ -1,3 +1,5 @@
+//! An option that nobody reads is a slip of the pen.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

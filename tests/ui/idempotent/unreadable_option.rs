@@ -1,3 +1,5 @@
+//! An option that cannot be read is told with what it looks like, and does not hide the others.
+
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
 

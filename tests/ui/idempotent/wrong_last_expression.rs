@@ -1,3 +1,5 @@
+//! The body is checked as if it stood alone: a wrong value is one error at its own token.
+
 use idem_runtime::{Tx, idempotent};
 use sqlx::Sqlite;
 

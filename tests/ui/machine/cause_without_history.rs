@@ -1,3 +1,5 @@
+//! A cause is kept in the history: without one, a call with a cause would be forgotten at once.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! Status, version and identifier are three things, so they are three columns.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

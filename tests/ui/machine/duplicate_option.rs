@@ -1,3 +1,5 @@
+//! An option has one value: nobody could tell which of two counts.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
@@ -6,7 +8,8 @@ use idem_runtime::prelude::*;
 enum OrderStatus {
     #[state(initial)]
     Pending,
-    #[state(terminal)]
+    #[state(terminal, rename = "paid")]
+    #[state(rename = "settled")]
     Paid,
 }
 

@@ -1,3 +1,5 @@
+//! S61: the same edge twice is an edge too many, or another one that was meant.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

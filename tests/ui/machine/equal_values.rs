@@ -1,3 +1,5 @@
+//! S51, S52: many columns compare without case and trailing spaces, so two such values would be one state.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

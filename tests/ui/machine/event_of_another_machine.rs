@@ -1,3 +1,5 @@
+//! Events and states belong to one machine: that of another one is no event of a row.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

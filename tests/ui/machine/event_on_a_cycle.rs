@@ -1,4 +1,5 @@
 //! An event whose target can lead back to one of its sources: a late duplicate of a bare call would apply again.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

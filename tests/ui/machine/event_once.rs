@@ -1,3 +1,5 @@
+//! An event is one type and one statement, so it has one target and is declared once.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

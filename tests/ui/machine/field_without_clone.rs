@@ -1,3 +1,5 @@
+//! An event is a value that is shown and sent again, so its fields are `Debug` and `Clone`.
+
 use idem_runtime::prelude::*;
 
 struct Carrier;

@@ -1,3 +1,5 @@
+//! With a history the fields of an event are hashed, so they are `Serialize`.
+
 use idem_runtime::prelude::*;
 
 #[derive(Debug, Clone)]

@@ -1,3 +1,5 @@
+//! The fields of an event are written to columns, so sqlx has to know their types.
+
 use idem_runtime::prelude::*;
 
 #[derive(Debug, Clone)]

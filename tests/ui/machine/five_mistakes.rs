@@ -1,3 +1,5 @@
+//! S64: five mistakes are five errors, all in one build.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! A state is a value in a column, which has no type parameter.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! `once` is the only word for how far a cause reaches; without it a cause is unique for each row.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! The history keeps the identifier beside columns of its own, so their names differ.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

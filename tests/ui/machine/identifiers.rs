@@ -1,3 +1,5 @@
+//! A name that no database takes, or that PostgreSQL would cut off, must not reach a statement.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,17 +21,6 @@ enum OrderStatus {
 #[machine(table = "moved", id(order_id: i64))]
 #[transition(pay: Pending => Paid)]
 enum Moved {
-    #[state(initial)]
-    Pending,
-    #[state(terminal)]
-    Paid,
-}
-
-#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
-#[machine(table = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", history)]
-#[machine(id(order_id: i64))]
-#[transition(pay: Pending => Paid)]
-enum LongStatus {
     #[state(initial)]
     Pending,
     #[state(terminal)]

@@ -1,3 +1,5 @@
+//! What a state does not accept does not compile, and the compiler shows where the event is declared.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

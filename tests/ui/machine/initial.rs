@@ -1,3 +1,5 @@
+//! A new row has to be in some state, and in one only.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! rustc takes the attributes of a derive anywhere in the enum; in the wrong place they would say nothing.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

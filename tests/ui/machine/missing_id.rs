@@ -1,3 +1,5 @@
+//! Without an identifier no row can be told from another.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! Without a table there is no row to move.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! The states of a row are the variants of an enum.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

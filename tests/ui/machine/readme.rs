@@ -1,4 +1,5 @@
 //! What the README shows of the compiler.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

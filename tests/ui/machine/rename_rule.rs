@@ -1,3 +1,5 @@
+//! The stored values follow one of the rules that serde knows.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

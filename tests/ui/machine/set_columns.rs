@@ -1,3 +1,5 @@
+//! A transition writes a column once, status and version by itself, and never the identifier.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! What a transition writes is known when the SQL is made, or comes with the event.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

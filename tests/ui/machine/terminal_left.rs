@@ -1,3 +1,5 @@
+//! `terminal` is a promise to readers: nothing happens to such a row any more.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

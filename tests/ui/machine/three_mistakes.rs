@@ -1,3 +1,5 @@
+//! S64: three mistakes of three kinds are three errors.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

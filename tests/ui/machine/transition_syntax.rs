@@ -1,3 +1,5 @@
+//! A transition is written `event: Source => Target`.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
@@ -5,6 +7,8 @@ use idem_runtime::prelude::*;
 #[transition(pay => Paid)]
 #[transition(ship: Paid -> Shipped)]
 #[transition(move: Paid => Shipped)]
+#[transition(refund: Paid => Shipped | Pending)]
+#[transition(cancel: OrderStatus::Pending => Shipped)]
 #[transition]
 enum OrderStatus {
     #[state(initial)]

@@ -1,3 +1,5 @@
+//! The states and the events of a machine are types of one module, so their names differ.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

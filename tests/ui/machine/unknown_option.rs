@@ -1,3 +1,5 @@
+//! S62: an option that nobody reads is a slip of the pen.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

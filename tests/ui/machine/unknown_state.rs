@@ -1,3 +1,5 @@
+//! S60: a state that does not exist can never be entered or left.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

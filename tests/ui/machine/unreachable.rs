@@ -1,3 +1,5 @@
+//! No row can ever be in such a state: a transition is missing, or the state is not needed.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,8 +50,10 @@ fn test_on_every_engine() -> Result<()> {
 
 /// Runs the tests that compare with files, each of which then writes its file instead.
 pub(crate) fn renew_golden_files() -> Result<ExitCode> {
-    const TESTS: [(&str, &str); 2] = [
+    const TESTS: [(&str, &str); 3] = [
         ("texts", "test --workspace --lib --test golden --test ui"),
+        // It reads what the tests before it have written.
+        ("gallery of compile errors", "test --test gallery"),
         ("statement counts", "test --test suite -- statements_per_operation"),
     ];
     let servers = Servers::start()?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quote::ToTokens;
-use syn::{Ident, LitStr};
+use syn::{Data, Ident, LitStr};
 
 use super::super::ast::{Machine, Options, ReprKind, Value, Version};
 use super::super::model::{self, unraw};
@@ -15,14 +15,33 @@ const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fin
 const LONGEST: usize = 63;
 
 pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) {
-    check_missing_table(cx, machine);
-    check_missing_id(cx, machine);
+    if check_missing_machine(cx, machine) {
+        check_missing_table(cx, machine);
+        check_missing_id(cx, machine);
+    }
     check_identifiers(cx, machine);
     check_columns_differ(cx, machine);
     check_history_columns(cx, machine);
     check_history_version(cx, machine);
     check_set_columns(cx, machine);
     check_set_literals(cx, machine);
+}
+
+/// Without the attribute nothing is known of the table. Answers whether the options can be looked at: an attribute that
+/// stands elsewhere or has no list was reported.
+fn check_missing_machine(cx: &Ctxt, machine: &Machine<'_>) -> bool {
+    let above_enum: Vec<_> = machine.original.attrs.iter().filter(|it| it.path().is_ident("machine")).collect();
+    if above_enum.is_empty() && !is_above_variant(machine) {
+        let (name, help) = (&machine.original.ident, "write `#[machine(table = \"orders\", id(order_id: i64))]`");
+        cx.error(name, format_args!("missing `#[machine(..)]` of state machine `{name}`\nhelp: {help}"));
+    }
+    !above_enum.is_empty() && above_enum.iter().all(|attribute| attribute.meta.require_list().is_ok())
+}
+
+fn is_above_variant(machine: &Machine<'_>) -> bool {
+    let Data::Enum(data) = &machine.original.data else { return false };
+    let mut attributes = data.variants.iter().flat_map(|variant| &variant.attrs);
+    attributes.any(|attribute| attribute.path().is_ident("machine"))
 }
 
 /// Without it there is no row to move.

@@ -1,6 +1,6 @@
 //! Rules about the names in `#[transition(..)]`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use syn::Ident;
 
@@ -14,12 +14,22 @@ pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     check_duplicate_transition(cx, machine);
     // `&`, not `&&`: each of them reports.
     let known = check_event_once(cx, machine) & check_type_names(cx, machine) & check_unknown_state(cx, machine);
-    known && machine.transitions.iter().all(|transition| transition.target.is_some())
+    known && all_read(machine)
+}
+
+/// A transition that could not be read, and was reported, may be the one that enters or leaves a state.
+fn all_read(machine: &Machine<'_>) -> bool {
+    let written = machine.original.attrs.iter().filter(|attribute| attribute.path().is_ident("transition"));
+    written.count() == machine.transitions.len() && machine.transitions.iter().all(|it| !it.broken)
 }
 
 /// A state that does not exist can never be entered or left.
 fn check_unknown_state(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     let names = machine.state_names();
+    if names.is_empty() {
+        // Then every name is unknown, and the enum is what is wrong.
+        return false;
+    }
     let mut known = true;
     for transition in &machine.transitions {
         let sources = transition.sources.iter().map(|name| ("source", name));
@@ -32,6 +42,12 @@ fn check_unknown_state(cx: &Ctxt, machine: &Machine<'_>) -> bool {
         }
     }
     known
+}
+
+/// A misspelt state counts as the one that was meant: that it is misspelt is another rule's.
+fn meant_state(machine: &Machine<'_>, name: &Ident) -> String {
+    let (written, names) = (name.to_string(), machine.state_names());
+    suggest::similar(&written, names.iter().map(String::as_str)).map_or(written.clone(), str::to_owned)
 }
 
 fn nearest_state(machine: &Machine<'_>, name: &str, names: &[String]) -> String {
@@ -65,7 +81,7 @@ fn check_event_once(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     for transition in &machine.transitions {
         if let Some(first) = declared.get(&unraw(&transition.event)) {
             once = false;
-            report_twice(cx, first, transition);
+            report_twice(cx, machine, first, transition);
         } else {
             declared.insert(unraw(&transition.event), transition);
         }
@@ -73,9 +89,10 @@ fn check_event_once(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     once
 }
 
-fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
+fn report_twice(cx: &Ctxt, machine: &Machine<'_>, first: &Transition, again: &Transition) {
     let event = &again.event;
-    let (Some(first_target), Some(target)) = (&first.target, &again.target) else { return };
+    let meant = |target: &Option<Ident>| target.as_ref().map(|name| meant_state(machine, name));
+    let (Some(first_target), Some(target)) = (meant(&first.target), meant(&again.target)) else { return };
     let shared = again.sources.iter().find(|source| first.sources.contains(source));
     if first_target != target {
         let help = format!("name the one that leads to `{target}` differently: an event has one target");
@@ -83,7 +100,9 @@ fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
     } else if let Some(source) = shared {
         report_duplicate(cx, again, source);
     } else {
-        let sources: Vec<_> = first.sources.iter().chain(&again.sources).map(Ident::to_string).collect();
+        let mut listed = BTreeSet::new();
+        let sources = first.sources.iter().chain(&again.sources).filter(|source| listed.insert(*source));
+        let sources: Vec<_> = sources.map(Ident::to_string).collect();
         let help = format!("write `#[transition({event}: {} => {target})]`", sources.join(" | "));
         cx.error(event, format_args!("event `{event}` is declared twice\nhelp: {help}"));
     }
@@ -93,17 +112,16 @@ fn report_twice(cx: &Ctxt, first: &Transition, again: &Transition) {
 fn check_type_names(cx: &Ctxt, machine: &Machine<'_>) -> bool {
     let states = machine.states.iter().map(|state| (unraw(state.ident), format!("state `{}`", state.ident)));
     let mut types: BTreeMap<String, String> = states.collect();
-    let mut differ = check_by_state(cx, machine);
+    let (mut events, mut differ) = (BTreeSet::new(), check_by_state(cx, machine));
     types.entry(model::BY_STATE.to_owned()).or_insert_with(|| "the enum of all states".to_owned());
-    for event in machine.transitions.iter().map(|transition| &transition.event) {
+    // The same event again is another rule's.
+    for event in machine.transitions.iter().map(|it| &it.event).filter(|event| events.insert(unraw(event))) {
         let (name, role) = (unraw(&type_ident(event)), format!("event `{event}`"));
-        match types.get(&name) {
-            // The same event again is another rule's.
-            Some(other) if *other != role => {
-                differ = false;
-                cx.error(event, clash(&role, other, &name));
-            }
-            _ => drop(types.insert(name, role)),
+        if let Some(other) = types.get(&name) {
+            differ = false;
+            cx.error(event, clash(&role, other, &name));
+        } else {
+            types.insert(name, role);
         }
     }
     differ

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use syn::Ident;
+
 use super::super::ast::{Machine, Version};
 use super::super::model::{Model, StateId};
 use crate::ctxt::Ctxt;
@@ -13,8 +15,12 @@ pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
     check_terminal_left(cx, model);
 }
 
-/// A row that comes back to a state looks as it did before: without a version a late duplicate would move it again.
+/// A row that comes back to a state looks as it did before: without a version a late duplicate would move it again. A
+/// history, which needs the version as well, has said so.
 fn check_version_none(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
+    if machine.options.history.is_some() {
+        return;
+    }
     let (Some(Version::None(word)), Some(event)) =
         (&machine.options.version, model.events.iter().find(|event| event.repeats))
     else {
@@ -28,21 +34,35 @@ fn check_version_none(cx: &Ctxt, machine: &Machine<'_>, model: &Model) {
 /// No row can ever be in such a state, so either a transition is missing or the state is not needed. Only the roots
 /// are reported: what follows them is mended with them.
 fn check_unreachable(cx: &Ctxt, model: &Model) {
-    let reached = model.reach(model.initial);
-    let lost: BTreeSet<_> = model.state_ids().filter(|state| !reached.contains(state)).collect();
     let initial = model.state(model.initial).name();
-    for root in lost.iter().filter(|state| is_root(model, &lost, **state)) {
-        let state = &model.state(*root).ident;
-        let followers = match model.reach(*root).intersection(&lost).count() - 1 {
-            0 => String::new(),
-            1 => ", and so is 1 state that follows".to_owned(),
-            more => format!(", and so are {more} states that follow"),
+    let gaps = gaps(model);
+    for root in roots(model) {
+        let (state, followers) = (&model.state(root).ident, followers(model, root));
+        let from = gaps.iter().find(|(_, to)| *to == root).map(|(end, _)| &model.state(*end).ident);
+        let example = match from {
+            Some(end) => format!("`#[transition(event: {end} => {state})]`: none leads out of `{end}` yet"),
+            None => format!("`#[transition(event: {initial} => {state})]`"),
         };
-        let help = format!("add a transition to it, for example `#[transition(event: {initial} => {state})]`");
-        let message =
-            format_args!("state `{state}` is unreachable from the initial state `{initial}`{followers}\nhelp: {help}");
+        let message = format_args!(
+            "state `{state}` is unreachable from the initial state `{initial}`{followers}\n\
+             help: add a transition to it, for example {example}"
+        );
         cx.error(state, message);
     }
+}
+
+fn followers(model: &Model, root: StateId) -> String {
+    match model.reach(root).difference(model.reach(model.initial)).count() - 1 {
+        0 => String::new(),
+        1 => ", and so is 1 state that follows".to_owned(),
+        more => format!(", and so are {more} states that follow"),
+    }
+}
+
+fn roots(model: &Model) -> Vec<StateId> {
+    let reached = model.reach(model.initial);
+    let lost: BTreeSet<_> = model.state_ids().filter(|state| !reached.contains(state)).collect();
+    lost.iter().copied().filter(|state| is_root(model, &lost, *state)).collect()
 }
 
 /// Whatever leads to it also follows from it; of such a circle the first one stands for all.
@@ -53,21 +73,46 @@ fn is_root(model: &Model, lost: &BTreeSet<StateId>, state: StateId) -> bool {
 
 /// A row that stays in a state for ever is the goal of some states and an oversight in others.
 fn check_dead_end(cx: &Ctxt, model: &Model) {
-    let left: BTreeSet<_> = model.edges().map(|(_, source)| source.state).collect();
-    let entered: BTreeSet<_> = model.edges().map(|(event, _)| event.target).chain([model.initial]).collect();
-    // A state that nothing enters either is reported as unreachable: one fault, one error.
-    for id in entered.difference(&left).filter(|id| !model.state(**id).terminal) {
-        let state = &model.state(*id).ident;
+    let gaps = gaps(model);
+    for id in dead_ends(model).into_iter().filter(|id| !gaps.iter().any(|(end, _)| end == id)) {
+        let state = &model.state(id).ident;
         let help = format!("write `#[state(terminal)]` above it, or add `#[transition(event: {state} => Target)]`");
         cx.error(state, format_args!("no transition leads out of state `{state}`\nhelp: {help}"));
     }
 }
 
-/// `terminal` is a promise to readers: nothing happens to such a row any more.
+fn dead_ends(model: &Model) -> Vec<StateId> {
+    let left: BTreeSet<_> = model.edges().map(|(_, source)| source.state).collect();
+    let entered: BTreeSet<_> = model.edges().map(|(event, _)| event.target).chain([model.initial]).collect();
+    // A state that nothing enters either is reported as unreachable: one fault, one error.
+    entered.difference(&left).copied().filter(|id| !model.state(*id).terminal).collect()
+}
+
+/// A transition that was forgotten has left a dead end behind it and an unreachable state before it: they are told
+/// together, in pairs.
+fn gaps(model: &Model) -> Vec<(StateId, StateId)> {
+    let ends = dead_ends(model).into_iter().filter(|end| model.reach(model.initial).contains(end));
+    ends.zip(roots(model)).collect()
+}
+
+/// `terminal` is a promise to readers: nothing happens to such a row any more. A state that is left many times has one
+/// mark too many, so it is told once.
 fn check_terminal_left(cx: &Ctxt, model: &Model) {
-    for (event, source) in model.edges().filter(|(_, source)| model.state(source.state).terminal) {
-        let (event, source) = (&event.ident, &source.written);
-        let help = format!("remove `terminal` from `{source}`, or this transition");
-        cx.error(source, format_args!("transition `{event}` leads out of the terminal state `{source}`\nhelp: {help}"));
+    for id in model.state_ids().filter(|id| model.state(*id).terminal) {
+        let mut edges = model.edges().filter(|(_, source)| source.state == id);
+        if let Some((event, source)) = edges.next() {
+            report_terminal_left(cx, &event.ident, &source.written, edges.count());
+        }
     }
+}
+
+fn report_terminal_left(cx: &Ctxt, event: &Ident, source: &Ident, more: usize) {
+    let (others, this) = match more {
+        0 => (String::new(), "this transition"),
+        1 => (", and so does 1 more".to_owned(), "these transitions"),
+        more => (format!(", and so do {more} more"), "these transitions"),
+    };
+    let help = format!("remove `terminal` from `{source}`, or {this}");
+    let message = format!("transition `{event}` leads out of the terminal state `{source}`{others}");
+    cx.error(source, format_args!("{message}\nhelp: {help}"));
 }

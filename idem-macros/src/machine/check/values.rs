@@ -70,12 +70,16 @@ fn report_two_values(cx: &Ctxt, machine: &Machine<'_>) {
 
 /// What the column cannot hold would never be found in it.
 fn check_value_kinds(cx: &Ctxt, machine: &Machine<'_>) {
+    if machine.options.is_unread("repr", machine.options.repr.is_some()) {
+        return;
+    }
     let is_int = machine.options.is_int();
+    // All of them are there because of one `repr = int` that is not.
+    if let Some(value) = machine.states.iter().find_map(|state| state.marks.value.as_ref()).filter(|_| !is_int) {
+        let help = "write `repr = int` in `#[machine(..)]`, or `rename = \"..\"` for a text";
+        cx.error(value, format_args!("a status column of text holds no number\nhelp: {help}"));
+    }
     for state in &machine.states {
-        if let Some(value) = state.marks.value.as_ref().filter(|_| !is_int) {
-            let help = "write `repr = int` in `#[machine(..)]`, or `rename = \"..\"` for a text";
-            cx.error(value, format_args!("a status column of text holds no number\nhelp: {help}"));
-        }
         for alias in &state.marks.aliases {
             match alias {
                 Stored::Text(_) if is_int => cx.error(alias, ALIAS_OF_INT),
@@ -91,7 +95,8 @@ const ALIAS_OF_TEXT: &str = "a status column of text holds no number\nhelp: writ
 
 /// An option without effect is one that was meant to have another.
 fn check_rename_unused(cx: &Ctxt, machine: &Machine<'_>) {
-    if !machine.options.is_int() || machine.options.display {
+    let options = &machine.options;
+    if !options.is_int() || options.display || options.is_unread("display", options.display) {
         return;
     }
     let rule = machine.options.rename_all.as_ref().map(|(word, _)| ("rename_all", word.to_token_stream()));
@@ -115,13 +120,22 @@ struct Meaning<'a> {
 /// the latter: to them two such values are one.
 fn check_equal_values(cx: &Ctxt, machine: &Machine<'_>) {
     let mut seen: BTreeMap<String, Meaning<'_>> = BTreeMap::new();
-    for meaning in machine.states.iter().flat_map(|state| meanings(machine, state)) {
+    let known = machine.states.iter().filter(|state| has_known_values(machine, state));
+    for meaning in known.flat_map(|state| meanings(machine, state)) {
         let folded = meaning.value.raw().trim_end_matches(' ').to_lowercase();
         match seen.get(&folded) {
             Some(first) => report_equal(cx, first, &meaning),
             None => drop(seen.insert(folded, meaning)),
         }
     }
+}
+
+/// What could not be read was reported, and nobody knows which value it was meant to be.
+fn has_known_values(machine: &Machine<'_>, state: &State<'_>) -> bool {
+    let options = &machine.options;
+    let follows_a_rule = state.marks.rename.is_none() && !options.is_int();
+    let is_unread = follows_a_rule && options.is_unread("rename_all", options.rename_all.is_some());
+    !state.marks.broken && !is_unread
 }
 
 fn meanings<'a>(machine: &Machine<'_>, state: &'a State<'a>) -> Vec<Meaning<'a>> {
@@ -164,16 +178,23 @@ fn check_length(cx: &Ctxt, machine: &Machine<'_>) {
     let Some(length) = &machine.options.length else { return };
     if machine.options.is_int() {
         cx.error(length, "a status column of integers has no length\nhelp: remove `length`");
-    } else if !length.base10_parse().is_ok_and(|length: usize| (1..=LONGEST_COLUMN).contains(&length)) {
+    } else if !length.base10_parse().is_ok_and(is_length) {
         let help = "write how many characters the status column takes";
         cx.error(length, format_args!("`length` is not between 1 and {LONGEST_COLUMN}\nhelp: {help}"));
     }
+}
+
+fn is_length(length: usize) -> bool {
+    (1..=LONGEST_COLUMN).contains(&length)
 }
 
 /// A database that is not strict cuts off what is too long, and what is left is no state, or another one.
 fn check_value_length(cx: &Ctxt, machine: &Machine<'_>) {
     let native = machine.options.repr.as_ref().is_some_and(|repr| matches!(repr.kind, ReprKind::Native(_)));
     let length = model::length(&machine.options);
+    if !is_length(length) || machine.options.is_unread("length", machine.options.length.is_some()) {
+        return;
+    }
     for meaning in machine.states.iter().flat_map(|state| meanings(machine, state)) {
         let Value::Text(text) = &meaning.value else { continue };
         if native && text.len() > LONGEST_LABEL {

@@ -54,8 +54,10 @@ fn fingerprint(model: &Model, event: &Event) -> TokenStream {
     if model.history.is_none() || event.fields().next().is_none() {
         return TokenStream::new();
     }
-    let parts = event.fields().map(|(name, ty)| quote_spanned!(ty.span()=> .part(&self.#name)));
-    quote! {
+    // The event and its fields may come from different macros, each with a `self` of its own: the event's is taken.
+    let span = |ty: &Type| ty.span().resolved_at(event.ident.span());
+    let parts = event.fields().map(|(name, ty)| quote_spanned!(span(ty)=> .part(&self.#name)));
+    quote_spanned! {event.ident.span()=>
         fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
             ::core::option::Option::Some(_idem::__private::Fingerprint::new() #(#parts)*)
         }

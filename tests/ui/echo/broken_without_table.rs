@@ -1,3 +1,5 @@
+//! S63: neither do they when the table is missing.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! S63: five uses of a machine with a mistake add no error of their own.
+
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,16 @@
+//! S61: the same transition twice is not also an event that is declared twice.
+
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[transition(pay: Pending => Paid)]
+#[transition(pay: Pending => Paid)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! A second target is not also an unreachable state.
+
+use idem_runtime::prelude::*;
+
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "orders", id(order_id: i64))]
+#[transition(pay: Pending => Paid | Cancelled)]
+enum OrderStatus {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+    #[state(terminal)]
+    Cancelled,
+}
+
+fn main() {}
