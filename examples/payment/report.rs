@@ -41,7 +41,7 @@ fn record(dialect: Dialect) {
     }
 }
 
-fn machine<M: StateMachine>(dialect: Dialect, title: &str) {
+fn machine<M: StateMachine + Copy + Eq>(dialect: Dialect, title: &str) {
     heading(title);
     say!("{}", diagram::<M>());
     say!("{}\n", transitions::<M>());
@@ -56,7 +56,7 @@ fn machine<M: StateMachine>(dialect: Dialect, title: &str) {
 }
 
 /// The transitions as chains, each transition drawn once. A terminal state ends in a square.
-fn diagram<M: StateMachine>() -> String {
+fn diagram<M: StateMachine + Copy + Eq>() -> String {
     let mut left: Vec<_> = M::TRANSITIONS.iter().collect();
     let mut chains = Vec::new();
     while let Some(first) = left.iter().find(|edge| edge.source == M::INITIAL).or(left.first()) {
@@ -66,7 +66,7 @@ fn diagram<M: StateMachine>() -> String {
 }
 
 /// Follows the transitions that are left, from one state to where they end.
-fn chain<M: StateMachine>(start: M, left: &mut Vec<&Transition<M>>) -> String {
+fn chain<M: StateMachine + Copy + Eq>(start: M, left: &mut Vec<&Transition<M>>) -> String {
     let (mut at, mut links) = (start, vec![format!("  {}", mark(start))]);
     while let Some(next) = left.iter().position(|edge| edge.source == at) {
         let edge = left.remove(next);
@@ -76,7 +76,7 @@ fn chain<M: StateMachine>(start: M, left: &mut Vec<&Transition<M>>) -> String {
     links.concat()
 }
 
-fn mark<M: StateMachine>(state: M) -> String {
+fn mark<M: StateMachine + Copy + Eq>(state: M) -> String {
     let is_terminal = M::TRANSITIONS.iter().all(|edge| edge.source != state);
     format!("{}{}", state.name(), if is_terminal { " ■" } else { "" })
 }

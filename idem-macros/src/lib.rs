@@ -43,7 +43,7 @@ use proc_macro::TokenStream;
 ///   own number will do: `Paid = 3`); `alias = ".."`, as often as there are other values that stand for the state: they
 ///   are read and match, and are never written.
 ///
-/// The enum also derives `Debug, Clone, Copy, PartialEq, Eq`. The macro makes a module by the name of the enum in snake
+/// The enum needs no other derive. The macro makes a module by the name of the enum in snake
 /// case, with a type a state, a type an event, and `ByState`, whose variants hold a row by its state.
 #[proc_macro_derive(StateMachine, attributes(machine, state, transition))]
 pub fn derive_state_machine(input: TokenStream) -> TokenStream {

@@ -39,8 +39,8 @@ pub struct Transition<M> {
     pub target: M,
 }
 
-/// A domain enum whose values are the states of a row. Derive it: `#[derive(StateMachine)]`.
-pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
+/// A domain enum whose values are the states of a row. Derive it: `#[derive(StateMachine)]`. It needs no other derive.
+pub trait StateMachine: Sized + Send + Sync + 'static {
     /// The type of the row's identifier; a tuple when it has several columns.
     type Id: Clone + Debug + Send + Sync + 'static;
     /// The enum that holds a row by its state, in the module of the states' types: what
@@ -57,7 +57,7 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
     /// All states, in the order in which the enum declares them.
     const STATES: &'static [Self] = Self::SPEC.states;
     /// The state of a new row.
-    const INITIAL: Self = Self::SPEC.initial;
+    const INITIAL: Self;
     /// What the status column is to the database.
     const REPR: Repr = Self::SPEC.repr;
     /// The values that stand for a state beside the one that is written, as text.
@@ -74,19 +74,31 @@ pub trait StateMachine: Copy + Eq + Debug + Send + Sync + 'static {
     const EVENTS: &'static [(&'static str, &'static EventSql)] = Self::SPEC.events;
 
     /// The name of the variant.
-    fn name(self) -> &'static str;
+    fn name(&self) -> &'static str {
+        Self::SPEC.names[self.index()]
+    }
     /// The value that the status column holds, as text.
-    fn stored(self) -> &'static str;
+    fn stored(&self) -> &'static str {
+        Self::SPEC.stored[self.index()]
+    }
     /// The state's name by `rename` and `rename_all`: unless the status column holds integers, its stored value.
-    fn label(self) -> &'static str {
-        self.stored()
+    fn label(&self) -> &'static str {
+        Self::SPEC.labels[self.index()]
     }
     /// The state that a value of the status column stands for.
     #[must_use]
     fn from_stored(raw: &str) -> Option<Self> {
-        let written = Self::STATES.iter().copied().find(|state| state.stored() == raw);
-        written.or_else(|| Self::ALIASES.iter().find(|(alias, _)| *alias == raw).map(|(_, state)| *state))
+        let written = Self::STATES.iter().find(|state| state.stored() == raw);
+        let alias = || Self::ALIASES.iter().find(|(alias, _)| *alias == raw).map(|(_, state)| state);
+        written.or_else(alias).map(Self::copied)
     }
+
+    /// The state once more, for an enum that is not `Copy`.
+    #[doc(hidden)]
+    fn copied(&self) -> Self;
+    /// The state's place in the enum: two states are equal when theirs are.
+    #[doc(hidden)]
+    fn index(&self) -> usize;
 
     /// The row, its state as a type.
     #[doc(hidden)]

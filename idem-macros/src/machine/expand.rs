@@ -69,7 +69,7 @@ fn inherent(model: &Model, row: &TokenStream, other_variants: &TokenStream) -> T
     });
     quote! {
         const __GRAPH: _idem::__private::Graph<#states> = _idem::__private::Graph::new(&[#(#edges),*]);
-        const fn __index(state: #machine) -> usize {
+        const fn __index(state: &#machine) -> usize {
             match state { #(#arms,)* #other_variants }
         }
         #[automatically_derived]
@@ -79,7 +79,7 @@ fn inherent(model: &Model, row: &TokenStream, other_variants: &TokenStream) -> T
             /// Whether a transition leads from `from` to `to`.
             #[must_use]
             #visibility const fn allows(from: Self, to: Self) -> bool {
-                __GRAPH.allows(__index(from), __index(to))
+                __GRAPH.allows(__index(&from), __index(&to))
             }
         }
     }
@@ -117,9 +117,11 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
     let (states, initial) = (model.states.iter().map(|state| &state.ident), &model.state(model.initial).ident);
     let (mermaid, dot) = (diagram::mermaid(model), diagram::dot(model));
     let (transitions, sql, events) = (transitions(model), statements::machine(model), event_list(model));
-    let (names, stored) = (arms(model, State::name), arms(model, |state| state.stored.raw()));
+    let names = model.states.iter().map(State::name);
+    let (stored, labels) = (model.states.iter().map(|it| it.stored.raw()), model.states.iter().map(|it| &it.label));
+    let copies = model.states.iter().map(|state| &state.ident);
     let (module, by_state, typed) = (&model.module, module::by_state(model), module::by_state_arms(model));
-    let (aliases, repr, label) = (values::aliases(model), values::repr(model), values::label(model, other_variants));
+    let (aliases, repr) = (values::aliases(model), values::repr(model));
     quote! {
         #[automatically_derived]
         impl _idem::__private::StateMachine for #machine {
@@ -129,7 +131,9 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
                 name: #name,
                 table: #table,
                 states: &[#(Self::#states),*],
-                initial: Self::#initial,
+                names: &[#(#names),*],
+                stored: &[#(#stored),*],
+                labels: &[#(#labels),*],
                 repr: #repr,
                 aliases: &[#(#aliases),*],
                 transitions: &[#(#transitions),*],
@@ -138,13 +142,13 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
                 sql: #sql,
                 events: &[#(#events),*],
             };
-            fn name(self) -> &'static str {
-                match self { #(#names,)* #other_variants }
+            const INITIAL: Self = Self::#initial;
+            fn index(&self) -> ::core::primitive::usize {
+                __index(self)
             }
-            fn stored(self) -> &'static str {
-                match self { #(#stored,)* #other_variants }
+            fn copied(&self) -> Self {
+                match self { #(Self::#copies => Self::#copies,)* #other_variants }
             }
-            #label
             fn by_state(__row: _idem::__private::Row<Self>) -> Self::ByState {
                 match __row.state() { #(#typed,)* #other_variants }
             }
@@ -164,13 +168,6 @@ fn event_list(model: &Model) -> impl Iterator<Item = TokenStream> {
     model.events.iter().map(move |event| {
         let (name, event) = (event.name(), &event.type_ident);
         quote!((#name, <#module::#event as _idem::__private::EventOf<#machine>>::SQL))
-    })
-}
-
-fn arms(model: &Model, text: impl Fn(&State) -> String) -> impl Iterator<Item = TokenStream> {
-    model.states.iter().map(move |state| {
-        let (text, state) = (text(state), &state.ident);
-        quote!(Self::#state => #text)
     })
 }
 

@@ -148,18 +148,26 @@ impl Reading {
         };
         match (self.caused, asked.expected) {
             (Some(_), _) => Decision::Replayed(state, version),
-            (None, Some(expected)) if E::SOURCES.contains(&state) && expected != version => {
+            (None, Some(expected)) if is_source::<M, E>(&state) && expected != version => {
                 Decision::Refused(TransitionError::Stale { machine: M::NAME, expected, found: version })
             }
-            _ if E::SOURCES.contains(&state) => Decision::Raced,
-            _ if state == E::Target::STATE && !asked.has_cause => Decision::Already(state, version),
+            _ if is_source::<M, E>(&state) => Decision::Raced,
+            _ if is_target::<M, E>(&state) && !asked.has_cause => Decision::Already(state, version),
             _ => match self.past {
-                Some(past) => Decision::Refused(past.refuse::<M, E>(state)),
+                Some(past) => Decision::Refused(past.refuse::<M, E>(&state)),
                 None if asked.has_history => Decision::Unread,
-                None => Decision::Refused(Past::default().refuse::<M, E>(state)),
+                None => Decision::Refused(Past::default().refuse::<M, E>(&state)),
             },
         }
     }
+}
+
+fn is_source<M: StateMachine, E: EventOf<M>>(state: &M) -> bool {
+    E::SOURCES.iter().any(|source| source.index() == state.index())
+}
+
+fn is_target<M: StateMachine, E: EventOf<M>>(state: &M) -> bool {
+    state.index() == E::Target::STATE.index()
 }
 
 impl Caused {
@@ -183,13 +191,14 @@ impl Past {
     }
 
     /// Why a row that is in none of the sources stays where it is.
-    fn refuse<M: StateMachine, E: EventOf<M>>(self, state: M) -> TransitionError {
+    fn refuse<M: StateMachine, E: EventOf<M>>(self, state: &M) -> TransitionError {
         let (machine, event) = (M::NAME, E::NAME);
-        if state != E::Target::STATE {
+        if !is_target::<M, E>(state) {
             return TransitionError::Illegal { machine, event, current: state.name(), passed: self.passed };
         }
         // An entry that leads elsewhere did not put the row here: somebody did by hand, later.
-        let put_here = self.latest_target.and_then(|raw| M::from_stored(&raw)) == Some(state);
+        let put_here =
+            self.latest_target.and_then(|raw| M::from_stored(&raw)).is_some_and(|it| it.index() == state.index());
         TransitionError::OtherCause { machine, event, recorded: self.latest_cause.filter(|_| put_here) }
     }
 }

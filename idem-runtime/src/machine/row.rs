@@ -70,8 +70,8 @@ impl<M: StateMachine, S> Row<M, S> {
     }
 
     /// The state that it was read in.
-    pub const fn state(&self) -> M {
-        self.state
+    pub fn state(&self) -> M {
+        self.state.copied()
     }
 
     /// The version that it was read at.
@@ -88,7 +88,7 @@ impl<M: StateMachine, S> Row<M, S> {
     ///
     /// [`TransitionError::NotInState`].
     pub fn in_state<T: State<M>>(self) -> Result<Row<M, T>, TransitionError> {
-        if self.state == T::STATE {
+        if self.state.index() == T::STATE.index() {
             return Ok(Row::new(self.id, self.state, self.version));
         }
         Err(TransitionError::NotInState { machine: M::NAME, expected: T::STATE.name(), found: self.state.name() })
@@ -172,7 +172,7 @@ fn id_arguments<M: MachineOn<DB>, DB: SqlDialect>(
 
 impl<M: StateMachine, S> Clone for Row<M, S> {
     fn clone(&self) -> Self {
-        Self::new(self.id.clone(), self.state, self.version)
+        Self::new(self.id.clone(), self.state.copied(), self.version)
     }
 }
 
@@ -181,12 +181,16 @@ where
     M::Id: PartialEq,
 {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.state == other.state && self.version == other.version
+        self.id == other.id && self.state.index() == other.state.index() && self.version == other.version
     }
 }
 
 impl<M: StateMachine, S> fmt::Debug for Row<M, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Row").field("id", &self.id).field("state", &self.state).field("version", &self.version).finish()
+        f.debug_struct("Row")
+            .field("id", &self.id)
+            .field("state", &format_args!("{}", self.state.name()))
+            .field("version", &self.version)
+            .finish()
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn from_stored<M: StateMachine>(raw: String) -> Result<M, UnknownStat
 
 /// The state of that name, or of that alias where aliases are names.
 pub fn from_label<M: StateMachine>(label: &str) -> Result<M, UnknownState> {
-    let named = M::STATES.iter().copied().find(|state| state.label() == label);
+    let named = M::STATES.iter().find(|state| state.label() == label).map(M::copied);
     let state = if M::REPR == Repr::Int { named } else { named.or_else(|| M::from_stored(label)) };
     state.ok_or_else(|| UnknownState { machine: M::NAME, raw: label.to_owned() })
 }
@@ -58,7 +58,7 @@ pub fn reads_status<M: StateMachine, DB: SqlDialect>(column: &DB::TypeInfo) -> b
 
 /// Sends a state.
 pub fn encode_status<M: StateMachine, DB: SqlDialect>(
-    state: M,
+    state: &M,
     buffer: &mut <DB as Database>::ArgumentBuffer,
 ) -> Result<IsNull, BoxDynError> {
     match M::REPR {

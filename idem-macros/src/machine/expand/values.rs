@@ -36,19 +36,6 @@ pub(super) fn aliases(model: &Model) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-/// The states' names, where the stored values are none.
-pub(super) fn label(model: &Model, other_variants: &TokenStream) -> TokenStream {
-    if model.repr != Repr::Int {
-        return TokenStream::new();
-    }
-    let labels = super::arms(model, |state| state.label.clone());
-    quote! {
-        fn label(self) -> &'static str {
-            match self { #(#labels,)* #other_variants }
-        }
-    }
-}
-
 /// `Type`, `Encode` and `Decode` of sqlx, for every database that idem speaks.
 fn sqlx(model: &Model) -> TokenStream {
     let machine = &model.ident;
@@ -68,7 +55,7 @@ fn sqlx(model: &Model) -> TokenStream {
                 &self,
                 __buffer: &mut <__DB as _idem::__private::sqlx::Database>::ArgumentBuffer,
             ) -> ::core::result::Result<_idem::__private::sqlx::encode::IsNull, _idem::__private::BoxDynError> {
-                _idem::__private::encode_status::<Self, __DB>(*self, __buffer)
+                _idem::__private::encode_status::<Self, __DB>(self, __buffer)
             }
         }
         #[automatically_derived]
@@ -89,7 +76,7 @@ fn display(model: &Model) -> TokenStream {
         #[automatically_derived]
         impl ::core::fmt::Display for #machine {
             fn fmt(&self, __formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                __formatter.pad(_idem::__private::StateMachine::label(*self))
+                __formatter.pad(_idem::__private::StateMachine::label(self))
             }
         }
         #[automatically_derived]

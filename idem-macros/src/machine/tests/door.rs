@@ -112,7 +112,7 @@ const _: () = {
     const __GRAPH: _idem::__private::Graph<2usize> = _idem::__private::Graph::new(
         &[(0usize, 1usize), (1usize, 0usize)],
     );
-    const fn __index(state: Door) -> usize {
+    const fn __index(state: &Door) -> usize {
         match state {
             Door::Closed => 0usize,
             Door::Open => 1usize,
@@ -128,7 +128,7 @@ const _: () = {
         /// Whether a transition leads from `from` to `to`.
         #[must_use]
         pub(crate) const fn allows(from: Self, to: Self) -> bool {
-            __GRAPH.allows(__index(from), __index(to))
+            __GRAPH.allows(__index(&from), __index(&to))
         }
     }
     #[automatically_derived]
@@ -139,7 +139,9 @@ const _: () = {
             name: "Door",
             table: "doors",
             states: &[Self::Closed, Self::Open],
-            initial: Self::Closed,
+            names: &["Closed", "Open"],
+            stored: &["Closed", "Open"],
+            labels: &["Closed", "Open"],
             repr: _idem::__private::Repr::Text,
             aliases: &[],
             transitions: &[
@@ -204,16 +206,14 @@ const _: () = {
                 ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
             ],
         };
-        fn name(self) -> &'static str {
-            match self {
-                Self::Closed => "Closed",
-                Self::Open => "Open",
-            }
+        const INITIAL: Self = Self::Closed;
+        fn index(&self) -> ::core::primitive::usize {
+            __index(self)
         }
-        fn stored(self) -> &'static str {
+        fn copied(&self) -> Self {
             match self {
-                Self::Closed => "Closed",
-                Self::Open => "Open",
+                Self::Closed => Self::Closed,
+                Self::Open => Self::Open,
             }
         }
         fn by_state(__row: _idem::__private::Row<Self>) -> Self::ByState {
