@@ -1,5 +1,4 @@
 //! What the README shows of the compiler.
-
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
