@@ -95,6 +95,7 @@ pub trait StateMachine: Sized + Send + Sync + 'static {
 
     /// The state once more, for an enum that is not `Copy`.
     #[doc(hidden)]
+    #[must_use]
     fn copied(&self) -> Self;
     /// The state's place in the enum: two states are equal when theirs are.
     #[doc(hidden)]

@@ -156,7 +156,7 @@ pub(crate) async fn create_tables<DB: Engine>(db: &TestDb<DB>) -> TestResult {
 }
 
 /// The status of a row as a literal of the statement that stores it.
-fn literal(state: impl StateMachine) -> String {
+fn literal(state: &impl StateMachine) -> String {
     format!("'{}'", state.stored().replace('\'', "''"))
 }
 
@@ -170,7 +170,7 @@ macro_rules! round_trip {
     ($Machine:ty, $db:expr, $idem:expr, $insert:expr, $status:expr) => {
         for (id, state) in (100..).zip(<$Machine>::STATES.iter().copied()) {
             let (db, table): (&TestDb<DB>, _) = (&$db, <$Machine>::TABLE);
-            db.execute(format!($insert, id = id, status = literal(state))).await?;
+            db.execute(format!($insert, id = id, status = literal(&state))).await?;
             let loaded = <$Machine>::row(id).load($idem).await?;
             ensure!(loaded.state() == state && loaded.version() == 0, "{state:?}: {loaded:?}");
             let status = $status;
@@ -505,7 +505,7 @@ async fn one_match_for_every_state<DB: Engine>(db: TestDb<DB>) -> TestResult {
     create_table::<Invoice, DB>(&db, "").await?;
     let idem = db.idem(2).await?;
     for (id, state) in (1..).zip(Invoice::STATES.iter().copied()) {
-        db.execute(format!("INSERT INTO invoices (invoice_id, status) VALUES ({id}, {})", literal(state))).await?;
+        db.execute(format!("INSERT INTO invoices (invoice_id, status) VALUES ({id}, {})", literal(&state))).await?;
         let read = match Invoice::row(id).load(&idem).await?.by_state() {
             ByState::Draft(row) => row.fire(invoice::Send).run(&idem).await?.into_row(),
             ByState::Sent(row) => row.fire(invoice::Settle).run(&idem).await?.into_row(),

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::writer::{Writer, literal, renamed};
-use crate::machine::model::{Model, Repr, Stored};
+use crate::machine::model::{Model, Repr, State, Stored};
 
 /// The longest name that PostgreSQL keeps whole.
 const LONGEST_NAME: usize = 63;
@@ -75,7 +75,7 @@ pub(super) fn unknown_values(dialect: Dialect, model: &Model) -> String {
 }
 
 fn add_values(model: &Model, name: &str) -> String {
-    let each = model.states.iter().flat_map(|state| state.values());
+    let each = model.states.iter().flat_map(State::values);
     let each = each.map(|value| format!("ALTER TYPE {name} ADD VALUE IF NOT EXISTS {}", literal(&value.raw())));
     each.collect::<Vec<_>>().join(";\n")
 }
@@ -101,7 +101,7 @@ fn status_column_type(writer: &Writer<'_>, dialect: Dialect, model: &Model) -> S
 
 /// The smallest integer that holds every value.
 fn integer_type(model: &Model) -> &'static str {
-    let numbers = model.states.iter().flat_map(|state| state.values()).filter_map(|value| match value {
+    let numbers = model.states.iter().flat_map(State::values).filter_map(|value| match value {
         Stored::Int(number) => Some(*number),
         Stored::Text(_) => None,
     });

@@ -40,6 +40,10 @@ pub(super) fn from_stored<M: StateMachine>(raw: String) -> Result<M, UnknownStat
 }
 
 /// The state of that name, or of that alias where aliases are names.
+///
+/// # Errors
+///
+/// [`UnknownState`] when it is the name of none.
 pub fn from_label<M: StateMachine>(label: &str) -> Result<M, UnknownState> {
     let named = M::STATES.iter().find(|state| state.label() == label).map(M::copied);
     let state = if M::REPR == Repr::Int { named } else { named.or_else(|| M::from_stored(label)) };
@@ -47,6 +51,7 @@ pub fn from_label<M: StateMachine>(label: &str) -> Result<M, UnknownState> {
 }
 
 /// The type as which a state is sent.
+#[must_use]
 pub fn status_type<M: StateMachine, DB: SqlDialect>() -> DB::TypeInfo {
     DB::status_type(M::REPR)
 }
@@ -57,6 +62,10 @@ pub fn reads_status<M: StateMachine, DB: SqlDialect>(column: &DB::TypeInfo) -> b
 }
 
 /// Sends a state.
+///
+/// # Errors
+///
+/// When sqlx cannot encode the value.
 pub fn encode_status<M: StateMachine, DB: SqlDialect>(
     state: &M,
     buffer: &mut <DB as Database>::ArgumentBuffer,
@@ -68,6 +77,10 @@ pub fn encode_status<M: StateMachine, DB: SqlDialect>(
 }
 
 /// Reads a state.
+///
+/// # Errors
+///
+/// [`UnknownState`], and when sqlx cannot decode the value.
 pub fn decode_status<M: StateMachine, DB: SqlDialect>(value: <DB as Database>::ValueRef<'_>) -> Result<M, BoxDynError> {
     let raw = match M::REPR {
         Repr::Text | Repr::Native(_) => DB::decode_text(value)?,

@@ -83,13 +83,11 @@ fn no_integer(token: &TokenStream) -> syn::Error {
 
 fn integer(negative: bool, digits: &LitInt, written: TokenStream) -> syn::Result<Stored> {
     let sign = if negative { "-" } else { "" };
-    match format!("{sign}{}", digits.base10_digits()).parse() {
-        Ok(value) => Ok(Stored::Int(value, written)),
-        Err(_) => {
-            let message = "an integer of the status column has 64 bits at most\nhelp: write a smaller one";
-            Err(syn::Error::new_spanned(written, message))
-        }
-    }
+    let Ok(value) = format!("{sign}{}", digits.base10_digits()).parse() else {
+        let message = "an integer of the status column has 64 bits at most\nhelp: write a smaller one";
+        return Err(syn::Error::new_spanned(written, message));
+    };
+    Ok(Stored::Int(value, written))
 }
 
 /// The value that Rust gives to the variant, where it is written as a plain number.
