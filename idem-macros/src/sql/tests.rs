@@ -594,3 +594,238 @@ fn the_table_of_a_history() {
             )"#]],
     );
 }
+
+/// Integers are compared as such and read as text; an alias is matched, and the history has the value that is written.
+#[test]
+fn integers_and_aliases() {
+    let model = crate::machine::model_of(quote! {
+        #[machine(table = "lifts", id(lift_id: i64), history, repr = int)]
+        #[transition(rise: Ground | Cellar => Top)]
+        #[transition(dig: Ground => Cellar)]
+        enum Lift {
+            #[state(initial, value = 0, alias = 7)]
+            Ground,
+            #[state(value = -1)]
+            Cellar,
+            #[state(terminal, value = 40_000)]
+            Top,
+        }
+    });
+    let (rise, dig) = (event(&model, "rise"), event(&model, "dig"));
+    let enter = rise.enter.mysql.as_ref().expect("the entry is a statement of its own");
+    check(
+        &[&rise.fire.postgres, enter, &dig.fire.postgres, &dig.explain.sqlite],
+        &expect![[r#"
+        -- [Fields, Id, Cause, Fingerprint]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM lifts_history
+           WHERE lift_id = $1 AND event = 'rise' AND cause = $2::text
+        ), locked AS MATERIALIZED (
+          SELECT lift_id, status
+            FROM lifts
+           WHERE lift_id = $1 AND status IN (0, 7, -1) AND NOT EXISTS (SELECT FROM caused)
+             FOR UPDATE
+        ), moved AS (
+          UPDATE lifts
+             SET status = 40000, version = lifts.version + 1
+            FROM locked
+           WHERE lifts.lift_id = locked.lift_id AND lifts.status = locked.status
+          RETURNING lifts.lift_id, lifts.version, CASE locked.status::text WHEN '7' THEN '0' ELSE locked.status::text END AS source
+        ), entered AS (
+          INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
+          SELECT lift_id, version, source, '40000', 'rise', $2::text, $3::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN lifts AS seen ON seen.lift_id = $1
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+
+        -- [Cause, Fingerprint, Id]
+        INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
+        SELECT lift_id, version + 1, CASE CAST(status AS CHAR) WHEN '7' THEN '0' ELSE CAST(status AS CHAR) END, '40000', 'rise', ?, ?, NOW(6)
+          FROM lifts
+         WHERE lift_id = ? AND status IN (0, 7, -1)
+           FOR UPDATE
+
+        -- [Fields, Id, Cause, Fingerprint]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM lifts_history
+           WHERE lift_id = $1 AND event = 'dig' AND cause = $2::text
+        ), moved AS (
+          UPDATE lifts
+             SET status = -1, version = version + 1
+           WHERE lift_id = $1 AND status IN (0, 7) AND NOT EXISTS (SELECT FROM caused)
+          RETURNING lift_id, version
+        ), entered AS (
+          INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
+          SELECT lift_id, version, '0', '-1', 'dig', $2::text, $3::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN lifts AS seen ON seen.lift_id = $1
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+
+        -- [Id, Cause]
+        SELECT CAST(seen.status AS TEXT) AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+               1 AS caused_here,
+               latest.target AS latest_target, latest.cause AS latest_cause,
+               passed.version AS passed, passed.cause AS passed_cause
+          FROM lifts AS seen
+          LEFT JOIN lifts_history AS caused
+            ON caused.lift_id = ?1 AND caused.event = 'dig' AND caused.cause = ?2
+          LEFT JOIN lifts_history AS latest
+            ON latest.lift_id = ?1
+           AND latest.version = (SELECT MAX(version) FROM lifts_history WHERE lift_id = ?1)
+          LEFT JOIN lifts_history AS passed
+            ON passed.lift_id = ?1
+           AND passed.version = (SELECT MAX(version) FROM lifts_history WHERE lift_id = ?1 AND target = '-1')
+         WHERE seen.lift_id = ?1
+    "#]],
+    );
+}
+
+/// An enum type is cast to be read, and never compared with a text.
+#[test]
+fn a_native_enum() {
+    let model = crate::machine::model_of(quote! {
+        #[machine(table = "bills", id(bill_id: i64), history, repr = native, rename_all = "snake_case")]
+        #[transition(settle: Sent | Reminded => Settled)]
+        #[transition(remind: Sent => Reminded)]
+        enum Bill {
+            #[state(initial)]
+            Sent,
+            Reminded,
+            #[state(terminal)]
+            Settled,
+        }
+    });
+    let load = super::load(&model);
+    check(
+        &[&load.postgres, &load.mysql, &event(&model, "settle").fire.postgres],
+        &expect![[r#"
+        -- [Id]
+        SELECT status::text AS status, version
+          FROM bills
+         WHERE bill_id = $1
+
+        -- [Id]
+        SELECT status, version
+          FROM bills
+         WHERE bill_id = ?
+
+        -- [Fields, Id, Cause, Fingerprint]
+        WITH caused AS MATERIALIZED (
+          SELECT version, fingerprint, 1 AS here
+            FROM bills_history
+           WHERE bill_id = $1 AND event = 'settle' AND cause = $2::text
+        ), locked AS MATERIALIZED (
+          SELECT bill_id, status
+            FROM bills
+           WHERE bill_id = $1 AND status IN ('sent', 'reminded') AND NOT EXISTS (SELECT FROM caused)
+             FOR UPDATE
+        ), moved AS (
+          UPDATE bills
+             SET status = 'settled', version = bills.version + 1
+            FROM locked
+           WHERE bills.bill_id = locked.bill_id AND bills.status = locked.status
+          RETURNING bills.bill_id, bills.version, locked.status::text AS source
+        ), entered AS (
+          INSERT INTO bills_history (bill_id, version, source, target, event, cause, fingerprint, at)
+          SELECT bill_id, version, source, 'settled', 'settle', $2::text, $3::text, clock_timestamp()
+            FROM moved
+        )
+        SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+          FROM (SELECT 1) AS one
+          LEFT JOIN bills AS seen ON seen.bill_id = $1
+          LEFT JOIN caused ON TRUE
+          LEFT JOIN moved ON TRUE
+    "#]],
+    );
+    let columns = super::columns(&model);
+    let texts = [
+        columns.status_type.postgres.unwrap_or_default(),
+        columns.definitions.postgres,
+        columns.definitions.mysql,
+        columns.definitions.sqlite,
+        columns.widen.postgres.unwrap_or_default(),
+        columns.widen.mysql.unwrap_or_default(),
+        columns.unknown_values.postgres,
+    ];
+    expect![[r#"
+        CREATE TYPE bill AS ENUM ('sent', 'reminded', 'settled')
+
+        status bill NOT NULL DEFAULT 'sent',
+          version BIGINT NOT NULL DEFAULT 0
+
+        status ENUM ('sent', 'reminded', 'settled') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'sent',
+          version BIGINT NOT NULL DEFAULT 0
+
+        status TEXT NOT NULL DEFAULT 'sent',
+          version INTEGER NOT NULL DEFAULT 0
+
+        ALTER TYPE bill ADD VALUE IF NOT EXISTS 'sent';
+        ALTER TYPE bill ADD VALUE IF NOT EXISTS 'reminded';
+        ALTER TYPE bill ADD VALUE IF NOT EXISTS 'settled'
+
+        ALTER TABLE bills
+          MODIFY status ENUM ('sent', 'reminded', 'settled') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'sent'
+
+        SELECT status::text AS status, COUNT(*) AS held
+          FROM bills
+         WHERE status::text NOT IN ('sent', 'reminded', 'settled') OR status IS NULL
+         GROUP BY status::text
+         ORDER BY status::text"#]].assert_eq(&texts.join("\n\n"));
+}
+
+/// Only the status is compared, and nothing is counted.
+#[test]
+fn without_a_version() {
+    let model = crate::machine::model_of(quote! {
+        #[machine(table = "seals", id(seal_id: i64), version = none)]
+        #[transition(press: Soft => Hard)]
+        enum Seal {
+            #[state(initial)]
+            Soft,
+            #[state(terminal)]
+            Hard,
+        }
+    });
+    let PerDialect { postgres, mysql, sqlite } = event(&model, "press").fire;
+    check(
+        &[&postgres, &mysql, &sqlite],
+        &expect![[r#"
+        -- [Fields, Id]
+        WITH moved AS (
+          UPDATE seals
+             SET status = 'Hard'
+           WHERE seal_id = $1 AND status = 'Soft'
+          RETURNING 0 AS version
+        )
+        SELECT moved.version AS applied, seen.status AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version
+          FROM (SELECT 1) AS one
+          LEFT JOIN seals AS seen ON seen.seal_id = $1
+          LEFT JOIN moved ON TRUE
+
+        -- [Fields, Id]
+        UPDATE seals
+           SET status = 'Hard'
+         WHERE seal_id = ? AND status = 'Soft'
+
+        -- [Fields, Id]
+        UPDATE seals
+           SET status = 'Hard'
+         WHERE seal_id = ?1 AND status = 'Soft'
+        RETURNING 0 AS applied
+    "#]],
+    );
+}
