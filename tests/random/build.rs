@@ -4,6 +4,8 @@
 mod generate;
 #[path = "build/tables.rs"]
 mod tables;
+#[path = "build/walk.rs"]
+mod walk;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -16,6 +18,9 @@ use generate::Machine;
 const BATCHES: u64 = 4;
 /// How many machines there are when nobody asks for more. A thousand take minutes to compile.
 const MACHINES: u64 = 200;
+
+/// One machine in this many is walked, since the code that moves its rows is compiled for each event.
+const WALKS: u64 = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (machines, seed) = (variable("IDEM_TEST_MACHINES", MACHINES)?, variable("IDEM_TEST_SEED", 1)?);
@@ -60,22 +65,33 @@ fn {name}_prepares_every_statement() {{
 "
         )
     };
-    [("postgres", "Postgres"), ("mysql", "MySql"), ("sqlite", "Sqlite")].map(test).concat()
+    let walk = "#[test]
+fn rows_move_along_declared_transitions_only() {
+    idem_random_machines::walk_all(CASES).unwrap_or_else(|error| panic!(\"{error}\"));
+}
+";
+    [("postgres", "Postgres"), ("mysql", "MySql"), ("sqlite", "Sqlite")].map(test).concat() + walk
 }
 
 /// Each machine has a module of its own, so that it may have any name.
 fn module(number: u64, machine: &Machine) -> String {
     let (name, source) = (machine.name, &machine.source);
     let [postgres, mysql, sqlite] = tables::create(machine);
+    // The machine needs none of them.
+    let others = if number.is_multiple_of(2) { ", Debug, Clone, Copy, PartialEq, Eq" } else { "" };
+    let walk = if number.is_multiple_of(WALKS) { walk::walk(machine) } else { "None".to_owned() };
     format!(
         "mod machine_{number} {{
     use idem_runtime::prelude::*;
     #[allow(unused_imports)]
     use uuid::Uuid;
-    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(StateMachine{others})]
     {source}
     pub(super) const CASE: idem_random_machines::Case = idem_random_machines::Case::new::<{name}>(
-        {number}, {source:?}, idem_runtime::dialect::PerDialect {{ postgres: {postgres:?}, mysql: {mysql:?}, sqlite: {sqlite:?} }},
+        {number},
+        {source:?},
+        idem_runtime::dialect::PerDialect {{ postgres: {postgres:?}, mysql: {mysql:?}, sqlite: {sqlite:?} }},
+        {walk},
     );
 }}
 "

@@ -7,10 +7,23 @@ const OWN: &str = "{columns}";
 
 /// `CREATE TABLE` for PostgreSQL, MySQL and SQLite.
 pub(crate) fn create(machine: &Machine) -> [String; 3] {
-    [0, 1, 2].map(|engine| {
-        let table: Vec<_> = machine.table.split('.').map(|part| quoted(engine, part)).collect();
-        format!("CREATE TABLE {} ({})", table.join("."), columns(engine, machine).join(", "))
-    })
+    [0, 1, 2].map(|engine| format!("CREATE TABLE {} ({})", table(engine, machine), columns(engine, machine).join(", ")))
+}
+
+/// Makes a row in the initial state, named by the default of each type.
+pub(crate) fn insert_on_sqlite(machine: &Machine) -> String {
+    let value = |column: &Column| match types(column.ty)[2] {
+        "INTEGER" => "0",
+        "BLOB" => "zeroblob(16)",
+        _ => "''",
+    };
+    let names: Vec<_> = machine.id.iter().map(|column| quoted(2, column.name.trim_start_matches("r#"))).collect();
+    let values: Vec<_> = machine.id.iter().map(value).collect();
+    format!("INSERT INTO {} ({}) VALUES ({})", table(2, machine), names.join(", "), values.join(", "))
+}
+
+fn table(engine: usize, machine: &Machine) -> String {
+    machine.table.split('.').map(|part| quoted(engine, part)).collect::<Vec<_>>().join(".")
 }
 
 fn columns(engine: usize, machine: &Machine) -> Vec<String> {

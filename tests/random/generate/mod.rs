@@ -46,7 +46,7 @@ struct State {
 
 /// An event, whose sources and target are positions in the list of states.
 pub(crate) struct Event {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The type that the derive makes.
     pub(crate) type_name: &'static str,
     sources: Vec<usize>,
@@ -92,12 +92,13 @@ impl Machine {
     fn write(&self, random: &mut ChaCha8Rng, options: Vec<String>, states: &[State]) -> String {
         let mut attributes = self.machine_attributes(random, options);
         attributes.extend(self.events.iter().map(|event| event.attribute(states)));
-        attributes.push(documentation(random).to_owned());
+        attributes.extend(documentation(random).map(str::to_owned));
         attributes.shuffle(random);
         let visibility = one(random, VISIBILITIES);
         let mut text = format!("{}\n{visibility}enum {} {{\n", attributes.join("\n"), self.name);
         for state in states {
-            let _ = writeln!(text, "{}{},", documentation(random), state.write(random));
+            text.extend(documentation(random).map(|documentation| format!("{documentation}\n")));
+            let _ = writeln!(text, "{},", state.write(random));
         }
         text + "}\n"
     }
@@ -115,15 +116,15 @@ impl Machine {
 
 const VISIBILITIES: &[&str] = &["", "pub ", "pub(crate) ", "pub(super) ", "pub(self) ", "pub(in super) "];
 
-fn documentation(random: &mut ChaCha8Rng) -> &'static str {
+fn documentation(random: &mut ChaCha8Rng) -> Option<&'static str> {
     let texts = [
-        "/// What it is.\n",
-        "/// With `code`, \"quotes\" and ```fences\n",
-        "/** Of the other kind. */\n",
-        "#[doc = \"Said \\\\ by {hand}.\"]\n",
-        "#[doc(hidden)]\n",
+        "/// What it is.",
+        "/// With `code`, \"quotes\" and ```fences",
+        "/** Of the other kind. */",
+        "#[doc = \"Said \\\\ by {hand}.\"]",
+        "#[doc(hidden)]",
     ];
-    if maybe(random, 0.3) { one(random, &texts) } else { "" }
+    maybe(random, 0.3).then(|| one(random, &texts))
 }
 
 /// One to three columns that name a row.

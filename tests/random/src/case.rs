@@ -1,5 +1,6 @@
 //! A machine as data, whatever its type.
 
+use crate::Walk;
 use idem_runtime::dialect::{Dialect, PerDialect};
 use idem_runtime::machine::{EventSql, MachineSql, StateMachine, Statement};
 
@@ -11,15 +12,22 @@ pub struct Case {
     /// Its text.
     pub source: &'static str,
     tables: PerDialect<&'static str>,
+    pub(crate) walk: Option<Walk>,
     sql: &'static MachineSql,
-    events: &'static [(&'static str, &'static EventSql)],
+    pub(crate) events: &'static [(&'static str, &'static EventSql)],
 }
 
 impl Case {
-    /// The machine `M`, whose text is `source`, and the statement that makes its table.
+    /// The machine `M`, whose text is `source`, the statement that makes its table, and how its rows are moved, if they
+    /// are.
     #[must_use]
-    pub const fn new<M: StateMachine>(number: u64, source: &'static str, tables: PerDialect<&'static str>) -> Self {
-        Self { number, source, tables, sql: M::SQL, events: M::EVENTS }
+    pub const fn new<M: StateMachine>(
+        number: u64,
+        source: &'static str,
+        tables: PerDialect<&'static str>,
+        walk: Option<Walk>,
+    ) -> Self {
+        Self { number, source, tables, walk, sql: M::SQL, events: M::EVENTS }
     }
 
     /// The statements that make its tables.

@@ -6,16 +6,16 @@ use std::str::FromStr as _;
 use idem_runtime::{Dialect, SqlDialect};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::sqlite::SqlitePoolOptions;
 use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Executor, MySql, Postgres, SqlSafeStr as _,
-    Sqlite, Statement as _,
+    Sqlite, SqlitePool, Statement as _,
 };
 
 use crate::Case;
 use crate::generate::SCHEMA;
 
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 /// Makes the tables of each machine, and has the engine prepare every statement.
 ///
@@ -45,29 +45,35 @@ const SHOWN: usize = 8;
 async fn on_sqlite(cases: &[Case]) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for case in cases {
-        let mut connection = SqliteConnectOptions::from_str("sqlite::memory:")?.connect().await?;
-        run::<Sqlite>(&mut connection, &format!("ATTACH ':memory:' AS \"{SCHEMA}\"")).await?;
+        let mut connection = sqlite_pool().await?.acquire().await?;
         faults.extend(fault_of::<Sqlite>(&mut connection, case).await);
     }
     Ok(faults)
+}
+
+/// A fresh database that one connection holds.
+pub(crate) async fn sqlite_pool() -> Result<SqlitePool> {
+    let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+    run(&pool, &format!("ATTACH ':memory:' AS \"{SCHEMA}\"")).await?;
+    Ok(pool)
 }
 
 async fn on_postgres(cases: &[Case]) -> Result<Vec<String>> {
     let server = PgConnectOptions::from_str(&server_url("IDEM_TEST_POSTGRES_URL")?)?;
     let mut own = server.connect().await?;
     let name = database();
-    run::<Postgres>(&mut own, &format!("CREATE DATABASE {name}")).await?;
+    run(&mut own, &format!("CREATE DATABASE {name}")).await?;
     let options = server.database(&name);
-    run::<Postgres>(&mut options.connect().await?, &format!("CREATE SCHEMA \"{SCHEMA}\"")).await?;
+    run(&mut options.connect().await?, &format!("CREATE SCHEMA \"{SCHEMA}\"")).await?;
     let mut faults = Vec::new();
     for case in cases {
         // A statement that a connection remembers is answered without the server.
         let mut connection = options.connect().await?;
-        run::<Postgres>(&mut connection, "BEGIN").await?;
+        run(&mut connection, "BEGIN").await?;
         faults.extend(fault_of::<Postgres>(&mut connection, case).await);
         connection.close().await?;
     }
-    run::<Postgres>(&mut own, &format!("DROP DATABASE {name} WITH (FORCE)")).await?;
+    run(&mut own, &format!("DROP DATABASE {name} WITH (FORCE)")).await?;
     Ok(faults)
 }
 
@@ -77,18 +83,18 @@ async fn on_mysql(cases: &[Case]) -> Result<Vec<String>> {
     let name = database();
     // What other dialects call a schema is a database here, and one that an earlier run has left may be there.
     let schema = format!("DROP DATABASE IF EXISTS `{SCHEMA}`; CREATE DATABASE `{SCHEMA}`");
-    run::<MySql>(&mut own, &format!("CREATE DATABASE {name}; {schema}")).await?;
+    run(&mut own, &format!("CREATE DATABASE {name}; {schema}")).await?;
     let (options, mut faults) = (server.database(&name), Vec::new());
     for case in cases {
         let mut connection = options.connect().await?;
         faults.extend(fault_of::<MySql>(&mut connection, case).await);
         for table in case.tables(Dialect::MySql) {
             // It is missing where it could not be made, which is a fault already.
-            let _ = run::<MySql>(&mut connection, &drop_table(&table)).await;
+            let _ = run(&mut connection, &drop_table(&table)).await;
         }
         connection.close().await?;
     }
-    run::<MySql>(&mut own, &format!("DROP DATABASE {name}; DROP DATABASE `{SCHEMA}`")).await?;
+    run(&mut own, &format!("DROP DATABASE {name}; DROP DATABASE `{SCHEMA}`")).await?;
     Ok(faults)
 }
 
@@ -114,7 +120,7 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
 {
     for statement in case.migration(DB::DIALECT) {
-        run::<DB>(connection, &statement).await.map_err(|error| format!("{error}\n{statement}"))?;
+        run(&mut *connection, &statement).await.map_err(|error| format!("{error}\n{statement}"))?;
     }
     for (statement, columns) in case.statements(DB::DIALECT) {
         let prepared = prepare::<DB>(connection, statement, &columns).await;
@@ -130,11 +136,8 @@ fn drop_table(create: &str) -> String {
     format!("DROP TABLE {}", &name[..end])
 }
 
-async fn run<DB: SqlDialect>(connection: &mut DB::Connection, sql: &str) -> Result
-where
-    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-{
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await?;
+pub(crate) async fn run<'c>(on: impl Executor<'c>, sql: &str) -> Result {
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(on).await?;
     Ok(())
 }
 

@@ -1,5 +1,8 @@
 //! What the tests of random machines share: the machines, the macro as a function, and the engines.
 
+// The macro's own tests run in its own crate.
+#![cfg(not(test))]
+
 #[path = "../../../idem-macros/src/ctxt.rs"]
 mod ctxt;
 #[path = "../generate/mod.rs"]
@@ -16,11 +19,13 @@ mod suggest;
 mod case;
 mod engine;
 pub mod macros;
+mod walk;
 
 pub use case::Case;
 pub use engine::every_statement_prepares;
+pub use walk::{Fired, Loaded, Walk, edges, fired, loaded, walk_all};
 
 /// A type of the user's own.
-#[derive(sqlx::Type, serde::Serialize, Debug, Clone)]
+#[derive(sqlx::Type, serde::Serialize, Debug, Clone, Default)]
 #[sqlx(transparent)]
 pub struct Label(pub String);

@@ -35,7 +35,9 @@ fn check(source: &str) -> bool {
     let parsed = syn::parse2::<syn::File>(expansion.clone());
     parsed.unwrap_or_else(|error| panic!("the expansion is not Rust: {error}\n{source}\n{expansion}"));
     let errors = errors(expansion);
-    errors.iter().for_each(|error| check_error(error, source));
+    for error in &errors {
+        check_error(error, source);
+    }
     !errors.is_empty()
 }
 
