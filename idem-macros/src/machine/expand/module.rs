@@ -72,7 +72,8 @@ pub(super) fn by_state(model: &Model) -> Ident {
     Ident::new(BY_STATE, model.ident.span())
 }
 
-/// Matched on where it is made, so that it needs no trait. It is generic over the machine, whose name a module inside of a function could not reach.
+/// Matched on where it is made, so that it needs no trait. It is generic over the machine, whose name a module inside of a
+/// function could not reach.
 fn by_state_type(model: &Model) -> TokenStream {
     let (name, visibility) = (by_state(model), one_deeper(&model.visibility, model.ident.span()));
     let documentation = format!("A row of `{}` by its state: `match` on `row.by_state()`.", model.name());
