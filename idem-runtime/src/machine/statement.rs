@@ -72,40 +72,10 @@ pub struct EventSql {
     pub explain: PerDialect<Statement>,
 }
 
-/// The text of an event's statements in a dialect whose history is part of the compare-and-swap, or that has none.
+/// The texts of an event's statements in one dialect: `fire`, `fire_at`, `explain`.
 type Texts = [&'static str; 3];
-/// The same where the entry in the history is a statement of its own.
+/// The same, then `enter` and `enter_at`.
 type TextsWithEntry = [&'static str; 5];
-
-/// The parameters are the same for every event, so that an expansion holds the texts only.
-impl EventSql {
-    /// Without a history: `fire`, `fire_at` and `explain` of each dialect.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn without_history(postgres: Texts, mysql: Texts, sqlite: Texts) -> Self {
-        Self {
-            fire: statements([postgres[0], mysql[0], sqlite[0]], [MOVE; 3]),
-            fire_at: statements([postgres[1], mysql[1], sqlite[1]], [MOVE_AT; 3]),
-            enter: PerDialect { postgres: None, mysql: None, sqlite: None },
-            enter_at: PerDialect { postgres: None, mysql: None, sqlite: None },
-            explain: statements([postgres[2], mysql[2], sqlite[2]], [&[Id]; 3]),
-        }
-    }
-
-    /// With a history: `fire`, `fire_at`, `explain` of each dialect, then `enter` and `enter_at` where they are.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_history(once: bool, postgres: Texts, mysql: TextsWithEntry, sqlite: TextsWithEntry) -> Self {
-        let mysql_explain: &[Bind] = if once { &EXPLAIN_MYSQL_ONCE } else { &EXPLAIN_MYSQL };
-        Self {
-            fire: statements([postgres[0], mysql[0], sqlite[0]], [MOVE_AND_ENTER, MOVE, MOVE]),
-            fire_at: statements([postgres[1], mysql[1], sqlite[1]], [MOVE_AND_ENTER_AT, MOVE_AT, MOVE_AT]),
-            enter: entries(mysql[3], sqlite[3], ENTER),
-            enter_at: entries(mysql[4], sqlite[4], ENTER_AT),
-            explain: statements([postgres[2], mysql[2], sqlite[2]], [&[Id, Cause], mysql_explain, &[Id, Cause]]),
-        }
-    }
-}
 
 const MOVE: &[Bind] = &[Fields, Id];
 const MOVE_AT: &[Bind] = &[Fields, Id, Version];
@@ -113,22 +83,64 @@ const MOVE_AND_ENTER: &[Bind] = &[Fields, Id, Cause, Fingerprint];
 const MOVE_AND_ENTER_AT: &[Bind] = &[Fields, Id, Cause, Fingerprint, Version];
 const ENTER: &[Bind] = &[Cause, Fingerprint, Id];
 const ENTER_AT: &[Bind] = &[Cause, Fingerprint, Id, Version];
+const READ: &[Bind] = &[Id];
+const EXPLAIN: &[Bind] = &[Id, Cause];
 // MySQL's parameters have no numbers: each occurrence is one.
-const EXPLAIN_MYSQL: [Bind; 7] = [Id, Cause, Id, Id, Id, Id, Id];
-const EXPLAIN_MYSQL_ONCE: [Bind; 6] = [Cause, Id, Id, Id, Id, Id];
+const EXPLAIN_MYSQL: &[Bind] = &[Id, Cause, Id, Id, Id, Id, Id];
+const EXPLAIN_MYSQL_ONCE: &[Bind] = &[Cause, Id, Id, Id, Id, Id];
 
-const fn statements([postgres, mysql, sqlite]: Texts, binds: [&'static [Bind]; 3]) -> PerDialect<Statement> {
-    PerDialect {
-        postgres: Statement { sql: postgres, binds: binds[0] },
-        mysql: Statement { sql: mysql, binds: binds[1] },
-        sqlite: Statement { sql: sqlite, binds: binds[2] },
-    }
+/// The statements of the three dialects. No function: the compiler would interpret its call for each event.
+macro_rules! statements {
+    ($postgres:ident: $p:ident, $mysql:ident: $m:ident, $sqlite:ident: $s:ident) => {
+        PerDialect {
+            postgres: Statement { sql: $postgres, binds: $p },
+            mysql: Statement { sql: $mysql, binds: $m },
+            sqlite: Statement { sql: $sqlite, binds: $s },
+        }
+    };
 }
 
-const fn entries(mysql: &'static str, sqlite: &'static str, binds: &'static [Bind]) -> PerDialect<Option<Statement>> {
-    PerDialect {
-        postgres: None,
-        mysql: Some(Statement { sql: mysql, binds }),
-        sqlite: Some(Statement { sql: sqlite, binds }),
+/// The entries of the two dialects that have them apart.
+macro_rules! entries {
+    ($mysql:ident, $sqlite:ident: $binds:ident) => {
+        PerDialect {
+            postgres: None,
+            mysql: Some(Statement { sql: $mysql, binds: $binds }),
+            sqlite: Some(Statement { sql: $sqlite, binds: $binds }),
+        }
+    };
+}
+
+/// An expansion holds the texts only: their parameters are the same for every event.
+#[doc(hidden)]
+impl EventSql {
+    /// Without a history.
+    #[must_use]
+    pub const fn without_history([p1, p2, p3]: Texts, [m1, m2, m3]: Texts, [s1, s2, s3]: Texts) -> Self {
+        Self {
+            fire: statements!(p1: MOVE, m1: MOVE, s1: MOVE),
+            fire_at: statements!(p2: MOVE_AT, m2: MOVE_AT, s2: MOVE_AT),
+            enter: PerDialect { postgres: None, mysql: None, sqlite: None },
+            enter_at: PerDialect { postgres: None, mysql: None, sqlite: None },
+            explain: statements!(p3: READ, m3: READ, s3: READ),
+        }
+    }
+
+    /// With a history, of which a cause has one entry only or one a row.
+    #[must_use]
+    pub const fn with_history(
+        once: bool,
+        [p1, p2, p3]: Texts,
+        [m1, m2, m3, m4, m5]: TextsWithEntry,
+        [s1, s2, s3, s4, s5]: TextsWithEntry,
+    ) -> Self {
+        let explain_mysql = if once { EXPLAIN_MYSQL_ONCE } else { EXPLAIN_MYSQL };
+        Self {
+            fire: statements!(p1: MOVE_AND_ENTER, m1: MOVE, s1: MOVE),
+            fire_at: statements!(p2: MOVE_AND_ENTER_AT, m2: MOVE_AT, s2: MOVE_AT),
+            enter: entries!(m4, s4: ENTER),
+            enter_at: entries!(m5, s5: ENTER_AT),
+            explain: statements!(p3: EXPLAIN, m3: explain_mysql, s3: EXPLAIN),
+        }
     }
 }

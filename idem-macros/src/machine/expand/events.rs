@@ -7,7 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
-use super::super::model::{Event, Model, Source};
+use super::super::model::{Event, Model, Source, unraw};
 use super::module::at;
 use super::statements;
 use crate::sql::EventSql;
@@ -17,9 +17,30 @@ pub(super) fn all(model: &Model, statements: &[EventSql]) -> TokenStream {
     let events = model.events.iter().zip(statements).map(|(event, sql)| {
         let edges = event.sources.iter().map(|source| edge(model, event, source));
         let (event_of, fields) = (event_of(model, event, sql), fields(model, event));
-        quote!(#event_of #(#edges)* #fields)
+        let traits = event.fields().next().is_none().then(|| traits_of_unit(model, event));
+        quote!(#event_of #(#edges)* #fields #traits)
     });
     quote!(#(#events)*)
+}
+
+/// `Debug` and `Clone` of an event without fields.
+fn traits_of_unit(model: &Model, event: &Event) -> TokenStream {
+    let (module, ident) = (at(model, event.ident.span()), &event.type_ident);
+    let name = unraw(ident);
+    quote_spanned! {event.ident.span()=>
+        #[automatically_derived]
+        impl ::core::fmt::Debug for #module::#ident {
+            fn fmt(&self, __formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                __formatter.write_str(#name)
+            }
+        }
+        #[automatically_derived]
+        impl ::core::clone::Clone for #module::#ident {
+            fn clone(&self) -> Self {
+                Self
+            }
+        }
+    }
 }
 
 fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {

@@ -72,7 +72,8 @@ pub(super) fn by_state(model: &Model) -> Ident {
     Ident::new(BY_STATE, model.ident.span())
 }
 
-/// It is generic over the machine, whose name a module inside of a function could not reach.
+/// Matched on where it is made, so that it needs no trait. It is generic over the machine, whose name a module inside of a
+/// function could not reach.
 fn by_state_type(model: &Model) -> TokenStream {
     let (name, visibility) = (by_state(model), one_deeper(&model.visibility, model.ident.span()));
     let documentation = format!("A row of `{}` by its state: `match` on `row.by_state()`.", model.name());
@@ -82,7 +83,6 @@ fn by_state_type(model: &Model) -> TokenStream {
     });
     quote! {
         #[doc = #documentation]
-        #[derive(::core::fmt::Debug, ::core::clone::Clone)]
         #visibility enum #name<__Machine: _idem::__private::StateMachine> {
             #(#variants,)*
         }
@@ -103,10 +103,13 @@ fn event_type(model: &Model, event: &Event, sql: &str) -> TokenStream {
     let visibility = one_deeper(&model.visibility, ident.span());
     let fields: Vec<_> = event.fields().map(|(name, ty)| field(model, name, ty)).collect();
     let body = if fields.is_empty() { quote_spanned!(ident.span()=> ;) } else { quote!({ #(#fields,)* }) };
+    // Without fields the implementations are written out: a derive costs the compiler more than what it writes.
+    let derive = (!fields.is_empty())
+        .then(|| quote_spanned!(event.ident.span()=> #[derive(::core::fmt::Debug, ::core::clone::Clone)]));
     quote_spanned! {event.ident.span()=>
         #[doc = #title]
         #[doc = #sql]
-        #[derive(::core::fmt::Debug, ::core::clone::Clone)]
+        #derive
         #visibility struct #ident #body
     }
 }

@@ -24,7 +24,6 @@ pub(crate) mod door {
     ///State `Open` of `Door`, stored as `Open`.
     pub(crate) struct Open;
     ///A row of `Door` by its state: `match` on `row.by_state()`.
-    #[derive(::core::fmt::Debug, ::core::clone::Clone)]
     pub(crate) enum ByState<__Machine: _idem::__private::StateMachine> {
         ///The row is in state `Closed`.
         Closed(_idem::__private::Row<__Machine, Closed>),
@@ -104,7 +103,6 @@ UPDATE doors
 RETURNING version AS applied;
 ```
 */
-    #[derive(::core::fmt::Debug, ::core::clone::Clone)]
     pub(crate) struct Lock;
 }
 const _: () = {
@@ -325,4 +323,19 @@ const _: () = {
     where
         __DB: _idem::__private::sqlx::Database,
     {}
+    #[automatically_derived]
+    impl ::core::fmt::Debug for door::Lock {
+        fn fmt(
+            &self,
+            __formatter: &mut ::core::fmt::Formatter<'_>,
+        ) -> ::core::fmt::Result {
+            __formatter.write_str("Lock")
+        }
+    }
+    #[automatically_derived]
+    impl ::core::clone::Clone for door::Lock {
+        fn clone(&self) -> Self {
+            Self
+        }
+    }
 };
