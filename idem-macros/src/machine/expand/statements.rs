@@ -36,17 +36,19 @@ pub(super) fn machine(model: &Model) -> TokenStream {
 pub(super) fn event(model: &Model, sql: &EventSql) -> TokenStream {
     let (row, entry) = ([&sql.fire, &sql.fire_at, &sql.explain], [&sql.enter, &sql.enter_at]);
     let postgres = row.map(|it| &it.postgres.sql);
-    let mysql = row.map(|it| &it.mysql.sql).into_iter().chain(entry.into_iter().filter_map(|it| text(&it.mysql)));
-    let sqlite = row.map(|it| &it.sqlite.sql).into_iter().chain(entry.into_iter().filter_map(|it| text(&it.sqlite)));
+    let mysql = row
+        .map(|it| &it.mysql.sql)
+        .into_iter()
+        .chain(entry.into_iter().filter_map(|it| it.mysql.as_ref()).map(|it| &it.sql));
+    let sqlite = row
+        .map(|it| &it.sqlite.sql)
+        .into_iter()
+        .chain(entry.into_iter().filter_map(|it| it.sqlite.as_ref()).map(|it| &it.sql));
     let texts = quote!([#(#postgres),*], [#(#mysql),*], [#(#sqlite),*]);
     match &model.history {
         None => quote!(_idem::__private::EventSql::without_history(#texts)),
         Some(History { once, .. }) => quote!(_idem::__private::EventSql::with_history(#once, #texts)),
     }
-}
-
-fn text(statement: &Option<Statement>) -> Option<&String> {
-    statement.as_ref().map(|it| &it.sql)
 }
 
 fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> TokenStream {

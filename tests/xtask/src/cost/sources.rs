@@ -40,7 +40,7 @@ const FIELD: &str = ", set(reason: String)";
 
 /// An event leads from the `EDGES / events` states before its target.
 fn large_machine(events: usize, options: &str, set: &str) -> String {
-    let transitions: String = (0..events)
+    let transitions: Vec<_> = (0..events)
         .map(|event| {
             let target = event % STATES;
             let first = STATES + target - event / STATES;
@@ -51,17 +51,19 @@ fn large_machine(events: usize, options: &str, set: &str) -> String {
         .collect();
     let machine = format!("#[derive(StateMachine)]\n#[machine(table = \"orders\", id(order_id: i64){options})]\n");
     let head = "#![recursion_limit = \"2048\"]\nuse idem_runtime::prelude::*;\n";
-    format!("{head}{}", large_enum(&format!("{machine}{transitions}"), "#[state(initial)] "))
+    format!("{head}{}", large_enum(&format!("{machine}{}", transitions.concat()), "#[state(initial)] "))
 }
 
 fn large_enum(attributes: &str, first: &str) -> String {
-    let states: String = (0..STATES).map(|state| format!("    State{state},\n")).collect();
+    let states: Vec<_> = (0..STATES).map(|state| format!("    State{state},\n")).collect();
+    let states = states.concat();
     format!("#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n{attributes}pub enum Large {{\n    {first}{states}}}\n")
 }
 
 /// The enum in modules of its own, as many times as there are copies.
 fn copies(source: &str) -> String {
-    (0..COPIES).map(|copy| format!("pub mod copy_{copy} {{\n{source}}}\n")).collect()
+    let copies: Vec<_> = (0..COPIES).map(|copy| format!("pub mod copy_{copy} {{\n{source}}}\n")).collect();
+    copies.concat()
 }
 
 const SERDE: &str = "#[derive(serde::Serialize, serde::Deserialize)]\n";
