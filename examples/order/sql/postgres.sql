@@ -205,7 +205,7 @@ WITH caused AS MATERIALIZED (
     FROM orders_history
    WHERE order_id = $2 AND event = 'ship' AND cause = $3::text
 ), locked AS MATERIALIZED (
-  SELECT order_id, status
+  SELECT order_id, status AS source
     FROM orders
    WHERE order_id = $2 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -213,8 +213,8 @@ WITH caused AS MATERIALIZED (
   UPDATE orders
      SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
     FROM locked
-   WHERE orders.order_id = locked.order_id AND orders.status = locked.status
-  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.source
+  RETURNING orders.order_id, orders.version, CASE locked.source::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.source::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
@@ -233,7 +233,7 @@ WITH caused AS MATERIALIZED (
     FROM orders_history
    WHERE order_id = $2 AND event = 'ship' AND cause = $3::text
 ), locked AS MATERIALIZED (
-  SELECT order_id, status
+  SELECT order_id, status AS source
     FROM orders
    WHERE order_id = $2 AND status IN ('paid', 'partly_shipped', 'part_shipped') AND version = $5 AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -241,8 +241,8 @@ WITH caused AS MATERIALIZED (
   UPDATE orders
      SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
     FROM locked
-   WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $5
-  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.source AND orders.version = $5
+  RETURNING orders.order_id, orders.version, CASE locked.source::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.source::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
@@ -400,7 +400,7 @@ WITH caused AS MATERIALIZED (
     FROM orders_history
    WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
 ), locked AS MATERIALIZED (
-  SELECT order_id, status
+  SELECT order_id, status AS source
     FROM orders
    WHERE order_id = $1 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -408,8 +408,8 @@ WITH caused AS MATERIALIZED (
   UPDATE orders
      SET status = 'partly_refunded', version = orders.version + 1
     FROM locked
-   WHERE orders.order_id = locked.order_id AND orders.status = locked.status
-  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.source
+  RETURNING orders.order_id, orders.version, CASE locked.source::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.source::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()
@@ -428,7 +428,7 @@ WITH caused AS MATERIALIZED (
     FROM orders_history
    WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
 ), locked AS MATERIALIZED (
-  SELECT order_id, status
+  SELECT order_id, status AS source
     FROM orders
    WHERE order_id = $1 AND status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -436,8 +436,8 @@ WITH caused AS MATERIALIZED (
   UPDATE orders
      SET status = 'partly_refunded', version = orders.version + 1
     FROM locked
-   WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $4
-  RETURNING orders.order_id, orders.version, CASE locked.status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.status::text END AS source
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.source AND orders.version = $4
+  RETURNING orders.order_id, orders.version, CASE locked.source::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.source::text END AS source
 ), entered AS (
   INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
   SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()

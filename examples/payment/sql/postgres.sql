@@ -50,7 +50,7 @@ WITH caused AS MATERIALIZED (
     FROM payments_history
    WHERE trade_no = $3 AND event = 'capture' AND cause = $4::text
 ), locked AS MATERIALIZED (
-  SELECT trade_no, status
+  SELECT trade_no, status AS source
     FROM payments
    WHERE trade_no = $3 AND status IN ('waiting', 'closed') AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -58,8 +58,8 @@ WITH caused AS MATERIALIZED (
   UPDATE payments
      SET status = 'captured', out_trade_no = $1, amount = $2, captured_at = clock_timestamp(), version = payments.version + 1
     FROM locked
-   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status
-  RETURNING payments.trade_no, payments.version, locked.status AS source
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.source
+  RETURNING payments.trade_no, payments.version, locked.source AS source
 ), entered AS (
   INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
   SELECT trade_no, version, source, 'captured', 'capture', $4::text, $5::text, clock_timestamp()
@@ -78,7 +78,7 @@ WITH caused AS MATERIALIZED (
     FROM payments_history
    WHERE trade_no = $3 AND event = 'capture' AND cause = $4::text
 ), locked AS MATERIALIZED (
-  SELECT trade_no, status
+  SELECT trade_no, status AS source
     FROM payments
    WHERE trade_no = $3 AND status IN ('waiting', 'closed') AND version = $6 AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -86,8 +86,8 @@ WITH caused AS MATERIALIZED (
   UPDATE payments
      SET status = 'captured', out_trade_no = $1, amount = $2, captured_at = clock_timestamp(), version = payments.version + 1
     FROM locked
-   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status AND payments.version = $6
-  RETURNING payments.trade_no, payments.version, locked.status AS source
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.source AND payments.version = $6
+  RETURNING payments.trade_no, payments.version, locked.source AS source
 ), entered AS (
   INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
   SELECT trade_no, version, source, 'captured', 'capture', $4::text, $5::text, clock_timestamp()
@@ -245,7 +245,7 @@ WITH caused AS MATERIALIZED (
     FROM payments_history
    WHERE trade_no = $2 AND event = 'refund' AND cause = $3::text
 ), locked AS MATERIALIZED (
-  SELECT trade_no, status
+  SELECT trade_no, status AS source
     FROM payments
    WHERE trade_no = $2 AND status IN ('captured', 'set_aside') AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -253,8 +253,8 @@ WITH caused AS MATERIALIZED (
   UPDATE payments
      SET status = 'refunded', refunded = $1, version = payments.version + 1
     FROM locked
-   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status
-  RETURNING payments.trade_no, payments.version, locked.status AS source
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.source
+  RETURNING payments.trade_no, payments.version, locked.source AS source
 ), entered AS (
   INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
   SELECT trade_no, version, source, 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
@@ -273,7 +273,7 @@ WITH caused AS MATERIALIZED (
     FROM payments_history
    WHERE trade_no = $2 AND event = 'refund' AND cause = $3::text
 ), locked AS MATERIALIZED (
-  SELECT trade_no, status
+  SELECT trade_no, status AS source
     FROM payments
    WHERE trade_no = $2 AND status IN ('captured', 'set_aside') AND version = $5 AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -281,8 +281,8 @@ WITH caused AS MATERIALIZED (
   UPDATE payments
      SET status = 'refunded', refunded = $1, version = payments.version + 1
     FROM locked
-   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.status AND payments.version = $5
-  RETURNING payments.trade_no, payments.version, locked.status AS source
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.source AND payments.version = $5
+  RETURNING payments.trade_no, payments.version, locked.source AS source
 ), entered AS (
   INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
   SELECT trade_no, version, source, 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
@@ -668,7 +668,7 @@ WITH caused AS MATERIALIZED (
     FROM orders_history
    WHERE event = 'refund' AND cause = $2::text
 ), locked AS MATERIALIZED (
-  SELECT out_trade_no, status
+  SELECT out_trade_no, status AS source
     FROM orders
    WHERE out_trade_no = $1 AND status IN ('paid', 'shipped') AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -676,8 +676,8 @@ WITH caused AS MATERIALIZED (
   UPDATE orders
      SET status = 'refunded', version = orders.version + 1
     FROM locked
-   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.status
-  RETURNING orders.out_trade_no, orders.version, locked.status AS source
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.source
+  RETURNING orders.out_trade_no, orders.version, locked.source AS source
 ), entered AS (
   INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
   SELECT out_trade_no, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
@@ -696,7 +696,7 @@ WITH caused AS MATERIALIZED (
     FROM orders_history
    WHERE event = 'refund' AND cause = $2::text
 ), locked AS MATERIALIZED (
-  SELECT out_trade_no, status
+  SELECT out_trade_no, status AS source
     FROM orders
    WHERE out_trade_no = $1 AND status IN ('paid', 'shipped') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
      FOR UPDATE
@@ -704,8 +704,8 @@ WITH caused AS MATERIALIZED (
   UPDATE orders
      SET status = 'refunded', version = orders.version + 1
     FROM locked
-   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.status AND orders.version = $4
-  RETURNING orders.out_trade_no, orders.version, locked.status AS source
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.source AND orders.version = $4
+  RETURNING orders.out_trade_no, orders.version, locked.source AS source
 ), entered AS (
   INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
   SELECT out_trade_no, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()

@@ -73,7 +73,7 @@ fn inherent(model: &Model, row: &TokenStream, other_variants: &TokenStream) -> T
             match state { #(#arms,)* #other_variants }
         }
         #[automatically_derived]
-        #[allow(dead_code)]
+        #[allow(dead_code, non_snake_case)]
         impl #machine {
             #row
             /// Whether a transition leads from `from` to `to`.

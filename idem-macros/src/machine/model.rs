@@ -229,7 +229,7 @@ impl Model {
 }
 
 /// Two machines on one table have two status columns, and must not take each other's entries for their own.
-fn history_name(table: &str, status: Option<&LitStr>) -> String {
+pub(super) fn history_name(table: &str, status: Option<&LitStr>) -> String {
     match status.map(LitStr::value).filter(|status| status != "status") {
         Some(status) => format!("{table}_{status}_history"),
         None => format!("{table}_history"),
@@ -270,7 +270,8 @@ pub(super) fn version(options: &ast::Options) -> Option<String> {
     }
 }
 
-fn repr(machine: &ast::Machine<'_>) -> Repr {
+/// What the status column is to the database.
+pub(super) fn repr(machine: &ast::Machine<'_>) -> Repr {
     match machine.options.repr.as_ref().map(|repr| &repr.kind) {
         None | Some(ast::ReprKind::Text) => Repr::Text,
         Some(ast::ReprKind::Int) => Repr::Int,

@@ -79,7 +79,8 @@ fn locked_and_moved(w: &mut Writer<'_>, event: &Event, version: Version) -> Stri
 }
 
 fn locked(w: &mut Writer<'_>, event: &Event, version: Version) -> String {
-    let (ids, status, table) = (w.id_list(""), renamed(&w.status(), "status"), w.table());
+    // No column of the identifier has this name: the history has one of it.
+    let (ids, status, table) = (w.id_list(""), renamed(&w.status(), "source"), w.table());
     let (id, source, at) = (w.id_is(""), w.is_source(event, ""), w.and_version(version, ""));
     format!(
         "  SELECT {ids}, {status}
@@ -94,12 +95,12 @@ fn moved_from_locked(w: &mut Writer<'_>, event: &Event, version: Version) -> Str
     let sets = w.assignments(event, |column| format!("{name}.{column} + 1"));
     let (same, status, at) = (w.same_id(&name, "locked"), w.status(), w.and_version(version, &name));
     let (ids, new) = (w.id_list(&name), w.version_as(&name, "version"));
-    let source = w.source_text(event, w.as_text("locked.status".to_owned()));
+    let source = w.source_text(event, w.as_text("locked.source".to_owned()));
     format!(
         "  UPDATE {table}
      SET {sets}
     FROM locked
-   WHERE {same} AND {name}.{status} = locked.status{at}
+   WHERE {same} AND {name}.{status} = locked.source{at}
   RETURNING {ids}, {new}, {source} AS source"
     )
 }

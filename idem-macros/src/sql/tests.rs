@@ -182,58 +182,58 @@ fn fire_from_several_sources() {
     check(
         &all(&event(&orders(&quote!(history)), "refund")),
         &expect![[r#"
-        -- [Fields, Id, Cause, Fingerprint, Version]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM orders_history
-           WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
-        ), locked AS MATERIALIZED (
-          SELECT order_id, status
-            FROM orders
-           WHERE order_id = $1 AND status IN ('paid', 'shipped') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
-             FOR UPDATE
-        ), moved AS (
-          UPDATE orders
-             SET status = 'refunded', version = orders.version + 1
-            FROM locked
-           WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.version = $4
-          RETURNING orders.order_id, orders.version, locked.status AS source
-        ), entered AS (
-          INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-          SELECT order_id, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN orders AS seen ON seen.order_id = $1
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
+            -- [Fields, Id, Cause, Fingerprint, Version]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM orders_history
+               WHERE order_id = $1 AND event = 'refund' AND cause = $2::text
+            ), locked AS MATERIALIZED (
+              SELECT order_id, status AS source
+                FROM orders
+               WHERE order_id = $1 AND status IN ('paid', 'shipped') AND version = $4 AND NOT EXISTS (SELECT FROM caused)
+                 FOR UPDATE
+            ), moved AS (
+              UPDATE orders
+                 SET status = 'refunded', version = orders.version + 1
+                FROM locked
+               WHERE orders.order_id = locked.order_id AND orders.status = locked.source AND orders.version = $4
+              RETURNING orders.order_id, orders.version, locked.source AS source
+            ), entered AS (
+              INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+              SELECT order_id, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN orders AS seen ON seen.order_id = $1
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
 
-        -- [Cause, Fingerprint, Id, Version]
-        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-        SELECT order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
-          FROM orders
-         WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
-           FOR UPDATE
+            -- [Cause, Fingerprint, Id, Version]
+            INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+            SELECT order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+              FROM orders
+             WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
+               FOR UPDATE
 
-        -- [Fields, Id, Version]
-        UPDATE orders
-           SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
-         WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
+            -- [Fields, Id, Version]
+            UPDATE orders
+               SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+             WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
 
-        -- [Cause, Fingerprint, Id, Version]
-        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-        SELECT order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
-          FROM orders
-         WHERE order_id = ?3 AND status IN ('paid', 'shipped') AND version = ?4
+            -- [Cause, Fingerprint, Id, Version]
+            INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+            SELECT order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+              FROM orders
+             WHERE order_id = ?3 AND status IN ('paid', 'shipped') AND version = ?4
 
-        -- [Fields, Id, Version]
-        UPDATE orders
-           SET status = 'refunded', version = version + 1
-         WHERE order_id = ?1 AND status IN ('paid', 'shipped') AND version = ?2
-        RETURNING version AS applied
-    "#]],
+            -- [Fields, Id, Version]
+            UPDATE orders
+               SET status = 'refunded', version = version + 1
+             WHERE order_id = ?1 AND status IN ('paid', 'shipped') AND version = ?2
+            RETURNING version AS applied
+        "#]],
     );
 }
 
@@ -423,58 +423,58 @@ fn every_name_is_quoted_where_it_has_to_be() {
     check(
         &all(&sql),
         &expect![[r#"
-        -- [Fields, Id, Cause, Fingerprint, Version]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM "Shop".order_log
-           WHERE tenant = $2 AND type = $3 AND event = 'leave' AND cause = $4::text
-        ), locked AS MATERIALIZED (
-          SELECT tenant, type, "State" AS status
-            FROM "Shop"."order"
-           WHERE tenant = $2 AND type = $3 AND "State" IN ('l''été', 'There') AND rev = $6 AND NOT EXISTS (SELECT FROM caused)
-             FOR UPDATE
-        ), moved AS (
-          UPDATE "Shop"."order"
-             SET "State" = 'Gone', "key" = $1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
-            FROM locked
-           WHERE "order".tenant = locked.tenant AND "order".type = locked.type AND "order"."State" = locked.status AND "order".rev = $6
-          RETURNING "order".tenant, "order".type, "order".rev AS version, locked.status AS source
-        ), entered AS (
-          INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
-          SELECT tenant, type, version, source, 'Gone', 'leave', $4::text, $5::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen."State" AS status, seen.rev AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN "Shop"."order" AS seen ON seen.tenant = $2 AND seen.type = $3
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
+            -- [Fields, Id, Cause, Fingerprint, Version]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM "Shop".order_log
+               WHERE tenant = $2 AND type = $3 AND event = 'leave' AND cause = $4::text
+            ), locked AS MATERIALIZED (
+              SELECT tenant, type, "State" AS source
+                FROM "Shop"."order"
+               WHERE tenant = $2 AND type = $3 AND "State" IN ('l''été', 'There') AND rev = $6 AND NOT EXISTS (SELECT FROM caused)
+                 FOR UPDATE
+            ), moved AS (
+              UPDATE "Shop"."order"
+                 SET "State" = 'Gone', "key" = $1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
+                FROM locked
+               WHERE "order".tenant = locked.tenant AND "order".type = locked.type AND "order"."State" = locked.source AND "order".rev = $6
+              RETURNING "order".tenant, "order".type, "order".rev AS version, locked.source AS source
+            ), entered AS (
+              INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+              SELECT tenant, type, version, source, 'Gone', 'leave', $4::text, $5::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen."State" AS status, seen.rev AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN "Shop"."order" AS seen ON seen.tenant = $2 AND seen.type = $3
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
 
-        -- [Cause, Fingerprint, Id, Version]
-        INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
-        SELECT tenant, type, rev + 1, `State`, 'Gone', 'leave', ?, ?, NOW(6)
-          FROM `Shop`.`order`
-         WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
-           FOR UPDATE
+            -- [Cause, Fingerprint, Id, Version]
+            INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+            SELECT tenant, type, rev + 1, `State`, 'Gone', 'leave', ?, ?, NOW(6)
+              FROM `Shop`.`order`
+             WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
+               FOR UPDATE
 
-        -- [Fields, Id, Version]
-        UPDATE `Shop`.`order`
-           SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = LAST_INSERT_ID(rev + 1)
-         WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
+            -- [Fields, Id, Version]
+            UPDATE `Shop`.`order`
+               SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = LAST_INSERT_ID(rev + 1)
+             WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
 
-        -- [Cause, Fingerprint, Id, Version]
-        INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
-        SELECT tenant, type, rev + 1, "State", 'Gone', 'leave', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
-          FROM "Shop"."order"
-         WHERE tenant = ?3 AND type = ?4 AND "State" IN ('l''été', 'There') AND rev = ?5
+            -- [Cause, Fingerprint, Id, Version]
+            INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+            SELECT tenant, type, rev + 1, "State", 'Gone', 'leave', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+              FROM "Shop"."order"
+             WHERE tenant = ?3 AND type = ?4 AND "State" IN ('l''été', 'There') AND rev = ?5
 
-        -- [Fields, Id, Version]
-        UPDATE "Shop"."order"
-           SET "State" = 'Gone', "key" = ?1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = rev + 1
-         WHERE tenant = ?2 AND type = ?3 AND "State" IN ('l''été', 'There') AND rev = ?4
-        RETURNING rev AS applied
-    "#]],
+            -- [Fields, Id, Version]
+            UPDATE "Shop"."order"
+               SET "State" = 'Gone', "key" = ?1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = rev + 1
+             WHERE tenant = ?2 AND type = ?3 AND "State" IN ('l''été', 'There') AND rev = ?4
+            RETURNING rev AS applied
+        "#]],
     );
     check(
         &[&sql.explain.mysql],
@@ -527,7 +527,7 @@ fn the_table_of_a_history() {
               version BIGINT NOT NULL,
               source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
               target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-              event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              event VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
               cause VARBINARY(512),
               fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
               at DATETIME(6) NOT NULL,
@@ -571,7 +571,7 @@ fn the_table_of_a_history() {
               version BIGINT NOT NULL,
               source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
               target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-              event VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+              event VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
               cause VARBINARY(512),
               fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
               at DATETIME(6) NOT NULL,
@@ -616,80 +616,80 @@ fn integers_and_aliases() {
     check(
         &[&rise.fire.postgres, enter, &dig.fire.postgres, &dig.explain.sqlite],
         &expect![[r#"
-        -- [Fields, Id, Cause, Fingerprint]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM lifts_history
-           WHERE lift_id = $1 AND event = 'rise' AND cause = $2::text
-        ), locked AS MATERIALIZED (
-          SELECT lift_id, status
-            FROM lifts
-           WHERE lift_id = $1 AND status IN (0, 7, -1) AND NOT EXISTS (SELECT FROM caused)
-             FOR UPDATE
-        ), moved AS (
-          UPDATE lifts
-             SET status = 40000, version = lifts.version + 1
-            FROM locked
-           WHERE lifts.lift_id = locked.lift_id AND lifts.status = locked.status
-          RETURNING lifts.lift_id, lifts.version, CASE locked.status::text WHEN '7' THEN '0' ELSE locked.status::text END AS source
-        ), entered AS (
-          INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
-          SELECT lift_id, version, source, '40000', 'rise', $2::text, $3::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN lifts AS seen ON seen.lift_id = $1
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
+            -- [Fields, Id, Cause, Fingerprint]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM lifts_history
+               WHERE lift_id = $1 AND event = 'rise' AND cause = $2::text
+            ), locked AS MATERIALIZED (
+              SELECT lift_id, status AS source
+                FROM lifts
+               WHERE lift_id = $1 AND status IN (0, 7, -1) AND NOT EXISTS (SELECT FROM caused)
+                 FOR UPDATE
+            ), moved AS (
+              UPDATE lifts
+                 SET status = 40000, version = lifts.version + 1
+                FROM locked
+               WHERE lifts.lift_id = locked.lift_id AND lifts.status = locked.source
+              RETURNING lifts.lift_id, lifts.version, CASE locked.source::text WHEN '7' THEN '0' ELSE locked.source::text END AS source
+            ), entered AS (
+              INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
+              SELECT lift_id, version, source, '40000', 'rise', $2::text, $3::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN lifts AS seen ON seen.lift_id = $1
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
 
-        -- [Cause, Fingerprint, Id]
-        INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
-        SELECT lift_id, version + 1, CASE CAST(status AS CHAR) WHEN '7' THEN '0' ELSE CAST(status AS CHAR) END, '40000', 'rise', ?, ?, NOW(6)
-          FROM lifts
-         WHERE lift_id = ? AND status IN (0, 7, -1)
-           FOR UPDATE
+            -- [Cause, Fingerprint, Id]
+            INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
+            SELECT lift_id, version + 1, CASE CAST(status AS CHAR) WHEN '7' THEN '0' ELSE CAST(status AS CHAR) END, '40000', 'rise', ?, ?, NOW(6)
+              FROM lifts
+             WHERE lift_id = ? AND status IN (0, 7, -1)
+               FOR UPDATE
 
-        -- [Fields, Id, Cause, Fingerprint]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM lifts_history
-           WHERE lift_id = $1 AND event = 'dig' AND cause = $2::text
-        ), moved AS (
-          UPDATE lifts
-             SET status = -1, version = version + 1
-           WHERE lift_id = $1 AND status IN (0, 7) AND NOT EXISTS (SELECT FROM caused)
-          RETURNING lift_id, version
-        ), entered AS (
-          INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
-          SELECT lift_id, version, '0', '-1', 'dig', $2::text, $3::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN lifts AS seen ON seen.lift_id = $1
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
+            -- [Fields, Id, Cause, Fingerprint]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM lifts_history
+               WHERE lift_id = $1 AND event = 'dig' AND cause = $2::text
+            ), moved AS (
+              UPDATE lifts
+                 SET status = -1, version = version + 1
+               WHERE lift_id = $1 AND status IN (0, 7) AND NOT EXISTS (SELECT FROM caused)
+              RETURNING lift_id, version
+            ), entered AS (
+              INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
+              SELECT lift_id, version, '0', '-1', 'dig', $2::text, $3::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN lifts AS seen ON seen.lift_id = $1
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
 
-        -- [Id, Cause]
-        SELECT CAST(seen.status AS TEXT) AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint,
-               1 AS caused_here,
-               latest.target AS latest_target, latest.cause AS latest_cause,
-               passed.version AS passed, passed.cause AS passed_cause
-          FROM lifts AS seen
-          LEFT JOIN lifts_history AS caused
-            ON caused.lift_id = ?1 AND caused.event = 'dig' AND caused.cause = ?2
-          LEFT JOIN lifts_history AS latest
-            ON latest.lift_id = ?1
-           AND latest.version = (SELECT MAX(version) FROM lifts_history WHERE lift_id = ?1)
-          LEFT JOIN lifts_history AS passed
-            ON passed.lift_id = ?1
-           AND passed.version = (SELECT MAX(version) FROM lifts_history WHERE lift_id = ?1 AND target = '-1')
-         WHERE seen.lift_id = ?1
-    "#]],
+            -- [Id, Cause]
+            SELECT CAST(seen.status AS TEXT) AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+                   1 AS caused_here,
+                   latest.target AS latest_target, latest.cause AS latest_cause,
+                   passed.version AS passed, passed.cause AS passed_cause
+              FROM lifts AS seen
+              LEFT JOIN lifts_history AS caused
+                ON caused.lift_id = ?1 AND caused.event = 'dig' AND caused.cause = ?2
+              LEFT JOIN lifts_history AS latest
+                ON latest.lift_id = ?1
+               AND latest.version = (SELECT MAX(version) FROM lifts_history WHERE lift_id = ?1)
+              LEFT JOIN lifts_history AS passed
+                ON passed.lift_id = ?1
+               AND passed.version = (SELECT MAX(version) FROM lifts_history WHERE lift_id = ?1 AND target = '-1')
+             WHERE seen.lift_id = ?1
+        "#]],
     );
 }
 
@@ -712,44 +712,44 @@ fn a_native_enum() {
     check(
         &[&load.postgres, &load.mysql, &event(&model, "settle").fire.postgres],
         &expect![[r#"
-        -- [Id]
-        SELECT status::text AS status, version
-          FROM bills
-         WHERE bill_id = $1
+            -- [Id]
+            SELECT status::text AS status, version
+              FROM bills
+             WHERE bill_id = $1
 
-        -- [Id]
-        SELECT status, version
-          FROM bills
-         WHERE bill_id = ?
+            -- [Id]
+            SELECT status, version
+              FROM bills
+             WHERE bill_id = ?
 
-        -- [Fields, Id, Cause, Fingerprint]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM bills_history
-           WHERE bill_id = $1 AND event = 'settle' AND cause = $2::text
-        ), locked AS MATERIALIZED (
-          SELECT bill_id, status
-            FROM bills
-           WHERE bill_id = $1 AND status IN ('sent', 'reminded') AND NOT EXISTS (SELECT FROM caused)
-             FOR UPDATE
-        ), moved AS (
-          UPDATE bills
-             SET status = 'settled', version = bills.version + 1
-            FROM locked
-           WHERE bills.bill_id = locked.bill_id AND bills.status = locked.status
-          RETURNING bills.bill_id, bills.version, locked.status::text AS source
-        ), entered AS (
-          INSERT INTO bills_history (bill_id, version, source, target, event, cause, fingerprint, at)
-          SELECT bill_id, version, source, 'settled', 'settle', $2::text, $3::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN bills AS seen ON seen.bill_id = $1
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
-    "#]],
+            -- [Fields, Id, Cause, Fingerprint]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM bills_history
+               WHERE bill_id = $1 AND event = 'settle' AND cause = $2::text
+            ), locked AS MATERIALIZED (
+              SELECT bill_id, status AS source
+                FROM bills
+               WHERE bill_id = $1 AND status IN ('sent', 'reminded') AND NOT EXISTS (SELECT FROM caused)
+                 FOR UPDATE
+            ), moved AS (
+              UPDATE bills
+                 SET status = 'settled', version = bills.version + 1
+                FROM locked
+               WHERE bills.bill_id = locked.bill_id AND bills.status = locked.source
+              RETURNING bills.bill_id, bills.version, locked.source::text AS source
+            ), entered AS (
+              INSERT INTO bills_history (bill_id, version, source, target, event, cause, fingerprint, at)
+              SELECT bill_id, version, source, 'settled', 'settle', $2::text, $3::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN bills AS seen ON seen.bill_id = $1
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
+        "#]],
     );
     let columns = super::columns(&model);
     let texts = [

@@ -132,12 +132,7 @@ fn id_columns(random: &mut ChaCha8Rng, names: &mut Names, options: &options::Opt
     let types = ["i64", "i32", "i16", "String", "Uuid", "::std::primitive::i64", "uuid::Uuid"];
     let count = random.random_range(1..=3);
     let columns = (0..count).map(|_| Column { name: names.id(random, options.history), ty: one(random, &types) });
-    let mut columns: Vec<_> = columns.collect();
-    // An index of MySQL holds 3,072 bytes, and three texts beside an event and a cause do not go into one.
-    if options.history && columns.iter().all(|column| column.ty == "String") {
-        columns.truncate(2);
-    }
-    columns
+    columns.collect()
 }
 
 /// Up to five columns that events write; no field carries a `now` here.

@@ -51,6 +51,7 @@ const STATES: &[&str] = &[
     "None",
     "Some",
     "Ok",
+    "Err",
     "Uuid",
     "Debug",
     "Clone",
@@ -272,9 +273,8 @@ const STORED: &[&str] = &[
     "\u{feff}",
 ];
 
-/// What no column of the identifier is called beside a history: the history's own columns, and one of PostgreSQL's
-/// statements.
-const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at", "status"];
+/// What no column of the identifier is called beside a history: the history's own columns.
+const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at"];
 
 /// What is taken in one machine, without regard to case.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use idem_runtime::prelude::*;
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
-#[machine(table = "orders", id(order_id: i64, status: i64, order_id: i64))]
+#[machine(table = "orders", id(order_id: i64, status: i64, Order_Id: i64))]
 #[transition(pay: Pending => Paid)]
 enum OrderStatus {
     #[state(initial)]

@@ -27,4 +27,14 @@ enum Moved {
     Paid,
 }
 
+#[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
+#[machine(table = "public.locked", id(order_id: i64), history)]
+#[transition(pay_for_everything_that_was_ordered_since_the_beginning_of_the_year: Pending => Paid)]
+enum Locked {
+    #[state(initial)]
+    Pending,
+    #[state(terminal)]
+    Paid,
+}
+
 fn main() {}

@@ -54,7 +54,7 @@ enum Order {
 }
 
 #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
-#[machine(table = "lifts", id(lift_id: i64), version = none, repr = int, rename_all = "lowercase", sqlx, display)]
+#[machine(table = "lifts", id(LIFT_ID: i64), version = none, repr = int, rename_all = "lowercase", sqlx, display)]
 #[transition(rise: Ground => Top)]
 #[repr(i16)]
 enum Lift {

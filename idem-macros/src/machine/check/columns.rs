@@ -13,6 +13,8 @@ use crate::ctxt::Ctxt;
 const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at"];
 /// The longest name that PostgreSQL keeps whole.
 const LONGEST: usize = 63;
+/// The longest name of an event.
+const LONGEST_EVENT: usize = 64;
 
 pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) {
     if check_missing_machine(cx, machine) {
@@ -20,6 +22,7 @@ pub(super) fn check(cx: &Ctxt, machine: &Machine<'_>) {
         check_missing_id(cx, machine);
     }
     check_identifiers(cx, machine);
+    check_names_differ(cx, machine);
     check_columns_differ(cx, machine);
     check_history_columns(cx, machine);
     check_history_version(cx, machine);
@@ -70,13 +73,19 @@ fn check_identifiers(cx: &Ctxt, machine: &Machine<'_>) {
         let fault = table.value().split('.').find_map(identifier_fault);
         report_identifier(cx, table, fault.or_else(|| own_name(&table.value())));
     }
-    for column in options.status.iter().chain(options.version_column()).chain(native_type(options)) {
-        report_identifier(cx, column, column.value().split('.').find_map(identifier_fault));
+    for column in options.status.iter().chain(options.version_column()) {
+        report_identifier(cx, column, identifier_fault(&column.value()));
+    }
+    if let Some(name) = native_type(options) {
+        report_identifier(cx, name, name.value().split('.').find_map(identifier_fault));
     }
     let ids = options.id.iter().map(|column| &column.name);
     let sets = machine.transitions.iter().flat_map(|it| &it.sets).map(|set| &set.column);
     for column in ids.chain(sets) {
         report_identifier(cx, column, identifier_fault(&unraw(column)));
+    }
+    for event in machine.transitions.iter().map(|transition| &transition.event) {
+        report_identifier(cx, event, event_fault(&unraw(event)));
     }
     check_default_history(cx, machine);
 }
@@ -89,15 +98,46 @@ fn native_type(options: &Options) -> Option<&LitStr> {
     }
 }
 
+/// The name that the history has when none is written.
 fn check_default_history(cx: &Ctxt, machine: &Machine<'_>) {
-    let unnamed = machine.options.history.as_ref().is_some_and(|history| history.name.is_none());
-    let Some(table) = machine.options.table.as_ref().filter(|_| unnamed) else { return };
-    let name = table.value();
-    let last = name.rsplit('.').next().unwrap_or_default();
-    if last.len() <= LONGEST && last.len() + "_history".len() > LONGEST {
+    let options = &machine.options;
+    let unnamed = options.history.as_ref().is_some_and(|history| history.name.is_none());
+    let Some(table) = options.table.as_ref().filter(|_| unnamed) else { return };
+    let history = model::history_name(&table.value(), options.status.as_ref());
+    if last(&table.value()).len() <= LONGEST && last(&history).len() > LONGEST {
         let help = "name it yourself: `history = \"..\"`";
         cx.error(table, format_args!("the history's name is longer than {LONGEST} bytes\nhelp: {help}"));
     }
+}
+
+/// Both would be one table, and on PostgreSQL a table is also a type of its name.
+fn check_names_differ(cx: &Ctxt, machine: &Machine<'_>) {
+    let options = &machine.options;
+    let Some(table) = options.table.as_ref().map(LitStr::value) else { return };
+    let history = options.history.as_ref().and_then(|history| history.name.as_ref());
+    if let Some(history) = history.filter(|history| folded(&history.value()) == folded(&table)) {
+        let help = "name another table, or leave the name out";
+        cx.error(history, format_args!("the rows and their history are both in `{table}`\nhelp: {help}"));
+    }
+    let Some(repr) = &options.repr else { return };
+    let tables = [Some(table), history.map(LitStr::value)];
+    if let model::Repr::Native(name) = model::repr(machine)
+        && let Some(table) = tables.into_iter().flatten().find(|table| folded(last(table)) == folded(last(&name)))
+    {
+        let help = format!("name the type otherwise: `repr = native(\"{table}_status\")`");
+        let message = format_args!("the type of the status and a table are both named `{table}`\nhelp: {help}");
+        cx.error(native_type(options).map_or(repr.word.to_token_stream(), ToTokens::to_token_stream), message);
+    }
+}
+
+/// The name without its schema.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or_default()
+}
+
+/// MySQL and SQLite take names that differ by case only for one.
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase()
 }
 
 fn identifier_fault(name: &str) -> Option<String> {
@@ -112,10 +152,22 @@ fn identifier_fault(name: &str) -> Option<String> {
     }
 }
 
-/// PostgreSQL would take these for the parts of the generated statement.
+/// The history's column on MySQL, whose keys are short of bytes.
+fn event_fault(name: &str) -> Option<String> {
+    let too_long = name.chars().count() > LONGEST_EVENT;
+    too_long.then(|| {
+        format!("is longer than {LONGEST_EVENT} characters\nhelp: shorten it: the history's column takes no more")
+    })
+}
+
+/// PostgreSQL would take these for the parts of the generated statement, and one of them even with its schema.
 fn own_name(table: &str) -> Option<String> {
-    let own = ["caused", "locked", "moved", "entered"].contains(&table);
-    own.then(|| format!("is one that the generated SQL uses itself\nhelp: write it with its schema: `public.{table}`"))
+    let help = match table {
+        _ if last(table) == "locked" => "rename the table, or name a view of it".to_owned(),
+        "caused" | "moved" | "entered" => format!("write it with its schema: `public.{table}`"),
+        _ => return None,
+    };
+    Some(format!("is one that the generated SQL uses itself\nhelp: {help}"))
 }
 
 fn report_identifier(cx: &Ctxt, token: impl ToTokens, fault: Option<String>) {
@@ -127,14 +179,14 @@ fn report_identifier(cx: &Ctxt, token: impl ToTokens, fault: Option<String>) {
 /// Status, version and identifier are different columns.
 fn check_columns_differ(cx: &Ctxt, machine: &Machine<'_>) {
     let own = Own::of(machine);
-    if own.version.as_ref() == Some(&own.status) {
+    if own.version.as_ref().is_some_and(|version| folded(version) == folded(&own.status)) {
         let token = machine.options.version_column().or(machine.options.status.as_ref());
         let status = &own.status;
         cx.error(token, format_args!("`{status}` cannot hold both the status and the version\nhelp: name two columns"));
     }
     let mut named = own.roles();
     for column in machine.options.id.iter().map(|column| &column.name) {
-        if let Some(role) = named.insert(unraw(column), "is already part of the identifier") {
+        if let Some(role) = named.insert(folded(&unraw(column)), "is already part of the identifier") {
             cx.error(column, format_args!("column `{column}` {role}\nhelp: name another column"));
         }
     }
@@ -145,9 +197,10 @@ fn check_history_columns(cx: &Ctxt, machine: &Machine<'_>) {
     if machine.options.history.is_none() {
         return;
     }
-    let own = Own::of(machine).version;
+    let own = Own::of(machine).version.map(|version| folded(&version));
     let ids = machine.options.id.iter().map(|column| &column.name);
-    for column in ids.filter(|it| HISTORY.contains(&unraw(it).as_str()) && Some(unraw(it)) != own) {
+    let name = |column: &Ident| folded(&unraw(column));
+    for column in ids.filter(|it| HISTORY.contains(&name(it).as_str()) && Some(name(it)) != own) {
         let help = "rename it in the table: the history holds both";
         cx.error(column, format_args!("the history has a column `{column}` of its own\nhelp: {help}"));
     }
@@ -165,10 +218,11 @@ fn check_history_version(cx: &Ctxt, machine: &Machine<'_>) {
 fn check_set_columns(cx: &Ctxt, machine: &Machine<'_>) {
     for transition in &machine.transitions {
         let mut named = Own::of(machine).roles();
-        named
-            .extend(machine.options.id.iter().map(|column| (unraw(&column.name), "is already part of the identifier")));
+        named.extend(
+            machine.options.id.iter().map(|column| (folded(&unraw(&column.name)), "is already part of the identifier")),
+        );
         for set in &transition.sets {
-            if let Some(role) = named.insert(unraw(&set.column), "is already written by this transition") {
+            if let Some(role) = named.insert(folded(&unraw(&set.column)), "is already written by this transition") {
                 report_set_column(cx, &set.column, role);
             }
         }
@@ -216,7 +270,7 @@ impl Own {
 
     /// What each of them is for.
     fn roles(self) -> BTreeMap<String, &'static str> {
-        let version = self.version.map(|version| (version, "already holds the version"));
-        [(self.status, "already holds the status")].into_iter().chain(version).collect()
+        let version = self.version.map(|version| (folded(&version), "already holds the version"));
+        [(folded(&self.status), "already holds the status")].into_iter().chain(version).collect()
     }
 }

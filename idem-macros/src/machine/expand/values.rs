@@ -82,7 +82,7 @@ fn display(model: &Model) -> TokenStream {
         #[automatically_derived]
         impl ::core::str::FromStr for #machine {
             type Err = _idem::__private::UnknownState;
-            fn from_str(__label: &::core::primitive::str) -> ::core::result::Result<Self, Self::Err> {
+            fn from_str(__label: &::core::primitive::str) -> ::core::result::Result<Self, _idem::__private::UnknownState> {
                 _idem::__private::from_label(__label)
             }
         }

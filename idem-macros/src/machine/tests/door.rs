@@ -117,7 +117,7 @@ const _: () = {
         }
     }
     #[automatically_derived]
-    #[allow(dead_code)]
+    #[allow(dead_code, non_snake_case)]
     impl Door {
         /// Names a row by its identifier; nothing is loaded.
         pub(crate) fn row(door_id: i64) -> _idem::__private::Handle<Self> {
