@@ -122,7 +122,7 @@ fn check_names_differ(cx: &Ctxt, machine: &Machine<'_>) {
     let Some(repr) = &options.repr else { return };
     let tables = [Some(table), history.map(LitStr::value)];
     if let model::Repr::Native(name) = model::repr(machine)
-        && let Some(table) = tables.into_iter().flatten().find(|table| folded(last(table)) == folded(last(&name)))
+        && let Some(table) = tables.into_iter().flatten().find(|table| folded(table) == folded(&name))
     {
         let help = format!("name the type otherwise: `repr = native(\"{table}_status\")`");
         let message = format_args!("the type of the status and a table are both named `{table}`\nhelp: {help}");
