@@ -1,21 +1,73 @@
-use expect_test::expect_file;
+use expect_test::{ExpectFile, expect_file};
+use proc_macro2::TokenStream;
 use quote::quote;
 
 /// The whole expansion of a small machine; the SQL itself is checked in `sql::tests`.
 #[test]
 fn expansion() {
-    let input = quote! {
-        #[machine(table = "doors", id(door_id: i64))]
-        #[transition(unlock: Closed => Open, set(unlocked_by: String))]
-        #[transition(lock: Open => Closed)]
-        pub(crate) enum Door {
-            #[state(initial)]
-            Closed,
-            Open,
-        }
-    };
-    let file = syn::parse2(super::derive(input)).unwrap();
-    expect_file!["tests/door.rs"].assert_eq(&prettyplease::unparse(&file));
+    check(
+        quote! {
+            #[machine(table = "doors", id(door_id: i64))]
+            #[transition(unlock: Closed => Open, set(unlocked_by: String))]
+            #[transition(lock: Open => Closed)]
+            pub(crate) enum Door {
+                #[state(initial)]
+                Closed,
+                Open,
+            }
+        },
+        &expect_file!["tests/door.rs"],
+    );
+}
+
+/// With a history, several sources, and what the status column can be.
+#[test]
+fn expansion_with_a_history() {
+    check(
+        quote! {
+            #[machine(
+                table = "shop.orders", id(tenant_id: i64, order_id: i64), history(cause = once),
+                repr = native, rename_all = "snake_case", sqlx, display, module = order
+            )]
+            #[transition(pay: Pending => Paid, set(paid_at = now, trade_no: String))]
+            #[transition(refund: Paid => Refunded)]
+            pub enum OrderStatus {
+                /// Nobody has paid.
+                #[state(initial, alias = "new")]
+                Pending,
+                #[deprecated]
+                Paid,
+                #[state(terminal)]
+                Refunded,
+            }
+        },
+        &expect_file!["tests/order.rs"],
+    );
+}
+
+/// Integers, and no version.
+#[test]
+fn expansion_of_integers() {
+    check(
+        quote! {
+            #[machine(table = "seals", id(seal_id: i64), version = none, repr = int, crate = crate::other)]
+            #[transition(press: Soft | Wet => Hard)]
+            #[transition(dip: Soft => Wet)]
+            enum Seal {
+                #[state(initial)]
+                Soft = 1,
+                Wet = 2,
+                #[state(terminal, value = 3, alias = 30)]
+                Hard,
+            }
+        },
+        &expect_file!["tests/seal.rs"],
+    );
+}
+
+fn check(input: TokenStream, expected: &ExpectFile) {
+    let file = syn::parse2(super::derive(input)).expect("the expansion is Rust");
+    expected.assert_eq(&prettyplease::unparse(&file));
 }
 
 /// After an error the same, with what is known.

@@ -61,10 +61,9 @@ fn marker(model: &Model, state: &State) -> TokenStream {
 
 /// What the variant says to readers of the code, said of its type too.
 fn notes(state: &State) -> TokenStream {
-    match state.notes.as_slice() {
-        [] => TokenStream::new(),
-        notes => quote!(#[doc = ""] #(#notes)*),
-    }
+    let (notes, is_described) = (&state.notes, state.notes.iter().any(|note| note.path().is_ident("doc")));
+    let paragraph = is_described.then(|| quote!(#[doc = ""]));
+    quote!(#paragraph #(#notes)*)
 }
 
 /// The name of the enum that holds a row by its state.
