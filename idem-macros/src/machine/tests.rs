@@ -150,3 +150,24 @@ fn repeats() {
     let repeats: Vec<_> = model.events.iter().filter(|event| event.repeats).map(super::model::Event::name).collect();
     assert_eq!(repeats, ["submit", "reject", "note"]);
 }
+
+/// S76: the table is data, so that rustc never checks a match on pairs of states: what is matched on is one state.
+#[test]
+fn s76_tables_are_data() {
+    let states: Vec<_> = (0..100).map(|state| quote::format_ident!("State{state}")).collect();
+    let events = (0..100).map(|event| {
+        let (name, target) = (quote::format_ident!("event_{event}"), &states[event]);
+        let sources = (1..=10).map(|step| &states[(event + step) % 100]);
+        quote!(#[transition(#name: #(#sources)|* => #target)])
+    });
+    let (first, rest) = (&states[0], &states[1..]);
+    let expansion = super::derive(quote! {
+        #[machine(table = "large", id(id: i64))]
+        #(#events)*
+        enum Large { #[state(initial)] #first, #(#rest),* }
+    })
+    .to_string();
+    let matches: Vec<_> = expansion.match_indices(" match ").map(|(at, _)| &expansion[at + 7..at + 20]).collect();
+    assert_eq!(matches, ["state { Large", "self { Self :", "__row . state"]);
+    assert_eq!(expansion.matches("Transition { event").count(), 1000);
+}
