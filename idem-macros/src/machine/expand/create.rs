@@ -70,23 +70,21 @@ fn call(model: &Model) -> TokenStream {
 /// Whose rows can be found again by any database that can read their identifiers.
 fn creates(model: &Model) -> TokenStream {
     let (machine, types) = (&model.ident, events::distinct(model.id.iter().map(|column| &column.ty)));
-    let parts: Vec<_> = model
-        .id
-        .iter()
-        .enumerate()
-        .map(|(index, column)| {
-            let (ty, name) = (&column.ty, format!("id_{index}"));
-            quote!(<__DB as _idem::__private::Reads<#ty>>::read(__row, #name)?)
-        })
-        .collect();
-    let id = tuple(&parts);
+    let parts = model.id.iter().enumerate().map(|(index, column)| {
+        let (ty, name) = (&column.ty, format!("id_{index}"));
+        quote!(<__DB as _idem::__private::Reads<#ty>>::read(__row, #name))
+    });
+    let id = match parts.collect::<Vec<_>>().as_slice() {
+        [part] => part.clone(),
+        parts => quote!(::core::result::Result::Ok((#(#parts?),*))),
+    };
     quote! {
         impl<__DB> _idem::__private::CreatesOn<__DB> for #machine
         where
             __DB: _idem::__private::SqlDialect #(+ _idem::__private::Reads<#types>)*,
         {
             fn read_id(__row: &__DB::Row) -> ::core::result::Result<Self::Id, _idem::__private::sqlx::Error> {
-                ::core::result::Result::Ok(#id)
+                #id
             }
         }
     }
