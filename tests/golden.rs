@@ -12,7 +12,7 @@ mod order;
 mod example;
 
 use expect_test::expect_file;
-use idem_runtime::machine::EventSql;
+use idem_runtime::machine::{CreateSql, EventSql};
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
 
@@ -79,11 +79,22 @@ fn machine<M: StateMachine>(dialect: Dialect) -> String {
         part(&named("columns of the table"), schema::columns::<M>(dialect)),
         text("widen", schema::widen::<M>(dialect)),
         text("history", schema::history::<M>(dialect)),
+        text("unique while", schema::unique_while::<M>(dialect)),
         text("unknown values", Some(schema::unknown_values::<M>(dialect))),
         text("load", Some(M::SQL.load.of(dialect).sql)),
     ];
-    let events = M::EVENTS.iter().map(|(name, sql)| event(&named(name), sql, dialect));
+    let create = M::SQL.create.iter().map(|sql| create(&named("create"), sql, dialect));
+    let events = create.chain(M::EVENTS.iter().map(|(name, sql)| event(&named(name), sql, dialect)));
     format!("{}{}\n{}{}", title(M::NAME), edges.collect::<String>(), texts.concat(), events.collect::<String>())
+}
+
+/// The statements of a creation, in the order in which a call runs them.
+fn create(name: &str, sql: &CreateSql, dialect: Dialect) -> String {
+    let enter = sql.enter.of(dialect).iter().map(|it| ("enter", it));
+    let reads = sql.caused.iter().map(|it| ("caused", it)).chain(sql.met.iter().map(|it| ("met", it)));
+    let reads = reads.map(|(step, it)| (step, it.of(dialect)));
+    let all = enter.chain([("insert", sql.insert.of(dialect))]).chain(reads);
+    all.map(|(step, it)| statement(&format!("{name}, {step}"), it.sql)).collect()
 }
 
 /// The statements of an event, in the order in which a call runs them.
@@ -91,7 +102,8 @@ fn event(name: &str, sql: &EventSql, dialect: Dialect) -> String {
     let enter = [("enter", sql.enter.of(dialect)), ("enter_at", sql.enter_at.of(dialect))];
     let enter = enter.into_iter().filter_map(|(step, entry)| Some((step, entry.as_ref()?.sql)));
     let others = [("fire", &sql.fire), ("fire_at", &sql.fire_at), ("explain", &sql.explain)];
-    let others = others.into_iter().map(|(step, per_dialect)| (step, per_dialect.of(dialect).sql));
+    let blocked = sql.blocked.iter().map(|it| ("blocked", it));
+    let others = others.into_iter().chain(blocked).map(|(step, per_dialect)| (step, per_dialect.of(dialect).sql));
     enter.chain(others).map(|(step, text)| statement(&format!("{name}, {step}"), text)).collect()
 }
 

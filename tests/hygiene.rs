@@ -11,6 +11,8 @@ mod strict {
     /// With a history, several sources, several columns as identifier, and a name that repeats the module's.
     #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
     #[machine(table = "payments", id(tenant_id: i64, trade_no: String), history, rename_all = "snake_case")]
+    #[create(tenant_id: i64, trade_no: String, amount: i64, rate: Option<f64>, opened_at = now)]
+    #[unique_while(one_waiting: tenant_id, amount in Waiting | Late)]
     #[transition(payment_capture: Waiting | Late => Captured, set(paid_at: i64, settled_at: i64, booked_at: i64))]
     #[transition(expire: Waiting => Late)]
     pub(crate) enum Payment {
@@ -24,6 +26,8 @@ mod strict {
     /// Without a history; nothing of it is used.
     #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
     #[machine(table = "doors", id(door_id: i64), status = "state", version = "rev")]
+    #[create(door_id: i64, house: i64)]
+    #[unique_while(one_open: house in Open)]
     #[transition(unlock: Closed => Open)]
     #[transition(lock: Open => Closed)]
     enum Door {
@@ -38,6 +42,7 @@ mod strict {
         /// Seen by the parent.
         #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
         #[machine(table = "lamps", id(lamp_id: i64), history(cause = once))]
+        #[create(lamp_id: i64, label: super::Note, fresh_id)]
         #[transition(switch: Off => On, set(note: super::Note))]
         pub(super) enum Lamp {
             #[state(initial)]
@@ -58,6 +63,9 @@ mod strict {
         let event = payment::PaymentCapture { paid_at: 1, settled_at: 1, booked_at: 1 };
         drop(Payment::row(7, "t".to_owned()).fire(event).cause("t"));
         drop(Door::row(1).fire(door::Unlock));
+        let new = payment::New { tenant_id: 7, trade_no: "t".to_owned(), amount: 5, rate: None };
+        drop(Payment::create(new).cause("r"));
+        drop(inner::Lamp::create(inner::lamp::New { lamp_id: 1, label: "l".to_owned() }));
         drop(inner::Lamp::row(1).fire(inner::lamp::Switch { note: "n".to_owned() }));
     }
 }
@@ -71,6 +79,7 @@ pub mod public {
     /// Everything that the derive makes is as public as the enum.
     #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
     #[machine(table = "tickets", id(ticket_id: i64), history)]
+    #[create(ticket_id: i64, kind: std::primitive::i64)]
     #[transition(close: Open => Closed, set(closed_at = now, reason: Option<String>, kind: std::primitive::i64))]
     pub enum Ticket {
         /// It is new.
@@ -121,6 +130,8 @@ mod shadowed {
         ::core::cmp::Eq,
     )]
     #[machine(table = "answers", id(id: i64), history)]
+    #[create(id: i64, owner: i64, text: String)]
+    #[unique_while(one_open: owner in None | Some)]
     #[transition(ask: None => Some, set(text: String))]
     #[transition(accept: Some => Ok)]
     #[transition(refuse: Some => Err)]

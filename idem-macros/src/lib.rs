@@ -39,13 +39,20 @@ use proc_macro::TokenStream;
 /// - `#[transition(event: Source | Source => Target, set(..))]`, above the enum, once an event: `set` takes
 ///   `column = now`, `column = <literal>` and `column: Type`, a field of the event. Beyond 120 events rustc asks for a
 ///   higher `#![recursion_limit]`.
+/// - `#[create(column: Type, column = now, column = <literal>)]`, above the enum: what the INSERT of a new row writes, beside
+///   the initial state and version 0. The columns of the identifier are among those with a type. The module gets a type
+///   `New` with a field for each column with a type, and the enum `create(New { .. })`. `fresh_id`, behind the columns: each
+///   call makes another identifier, which is not compared when a creation comes again.
+/// - `#[unique_while(name: column, column in State | State)]`, above the enum, as often as there are rules: at most one row
+///   with these values is in one of the states. The columns are fields of `create` or of the identifier and never NULL, and
+///   no transition sets them. The table needs the text of `schema::unique_while`.
 /// - `#[state(..)]`, above a variant: `initial`, `terminal`, `rename = ".."`; `value = 3` for `repr = int` (the variant's
 ///   own number will do: `Paid = 3`); `alias = ".."`, as often as there are other values that stand for the state: they
 ///   are read and match, and are never written.
 ///
 /// The enum needs no other derive. The macro makes a module by the name of the enum in snake
 /// case, with a type a state, a type an event, and `ByState`, whose variants hold a row by its state.
-#[proc_macro_derive(StateMachine, attributes(machine, state, transition))]
+#[proc_macro_derive(StateMachine, attributes(machine, state, transition, create, unique_while))]
 pub fn derive_state_machine(input: TokenStream) -> TokenStream {
     machine::derive(input.into()).into()
 }

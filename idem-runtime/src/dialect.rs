@@ -79,6 +79,21 @@ pub trait Binds<T>: Database {
     fn bind(arguments: &mut Self::Arguments, value: &T) -> Result<(), BoxDynError>;
 }
 
+/// "`Self` can give a `T` back", with the database as `Self` as in [`Binds`].
+#[diagnostic::on_unimplemented(
+    message = "`{T}` cannot be read from a column of `{Self}`",
+    label = "no `sqlx::Decode` and `sqlx::Type` for `{Self}`",
+    note = "derive `sqlx::Type` for it, or use a type that sqlx knows"
+)]
+pub trait Reads<T>: Database {
+    /// Reads the value of a column.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such column, or it holds something else.
+    fn read(row: &Self::Row, column: &str) -> Result<T, sqlx::Error>;
+}
+
 /// The types that every supported database stores.
 #[doc(hidden)]
 pub trait BindsStandard:
@@ -96,6 +111,12 @@ pub trait BindsStandard:
     + Binds<Option<f64>>
     + Binds<Option<String>>
     + Binds<Option<Vec<u8>>>
+    + Reads<i16>
+    + Reads<i32>
+    + Reads<i64>
+    + Reads<bool>
+    + Reads<String>
+    + Reads<Vec<u8>>
     + BindsUuid
 {
 }
@@ -103,7 +124,7 @@ pub trait BindsStandard:
 /// `Uuid`, when the feature `uuid` is on.
 #[cfg(feature = "uuid")]
 #[doc(hidden)]
-pub trait BindsUuid: Binds<uuid::Uuid> + Binds<Option<uuid::Uuid>> {}
+pub trait BindsUuid: Binds<uuid::Uuid> + Binds<Option<uuid::Uuid>> + Reads<uuid::Uuid> {}
 /// `Uuid`, when the feature `uuid` is on.
 #[cfg(not(feature = "uuid"))]
 #[doc(hidden)]
@@ -139,6 +160,17 @@ macro_rules! sql_dialect {
         {
             fn bind(arguments: &mut Self::Arguments, value: &T) -> Result<(), $crate::dialect::BoxDynError> {
                 sqlx::Arguments::add(arguments, value)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<T> $crate::dialect::Reads<T> for $DB
+        where
+            T: for<'r> sqlx::Decode<'r, $DB> + sqlx::Type<$DB>,
+        {
+            // MySQL calls a text that compares as bytes bytes: whether it is a text is seen when it is read.
+            fn read(row: &Self::Row, column: &str) -> Result<T, sqlx::Error> {
+                sqlx::Row::try_get_unchecked(row, column)
             }
         }
     };

@@ -87,7 +87,9 @@ pub enum Error {
 pub enum TransitionError {
     /// The history holds this event with this cause, and other field values or, where a cause moves one row only,
     /// another row.
-    #[error("`{machine}` recorded event `{event}` with this cause and other values")]
+    ///
+    /// Of a creation, whose event is `create`: the row that is there began with other values.
+    #[error("event `{event}` of `{machine}` happened before, with other values")]
     Mismatch {
         /// The enum.
         machine: &'static str,
@@ -107,6 +109,17 @@ pub enum TransitionError {
         machine: &'static str,
         /// The value as read.
         raw: String,
+    },
+    /// The row accepts the event, and in the target it would break a rule `#[unique_while(..)]`: another row with the
+    /// rule's key is there.
+    #[error("another row of `{machine}` keeps this one out of the target of `{event}`, by the rule `{rule}`")]
+    UniqueWhile {
+        /// The enum.
+        machine: &'static str,
+        /// The event.
+        event: &'static str,
+        /// The rule.
+        rule: &'static str,
     },
     /// The row accepts the event, and its version is not the expected one.
     #[error("the row of `{machine}` is at version {found}, not {expected}")]

@@ -29,7 +29,7 @@ pub use tx::Tx;
 
 /// Everything that the derive, the attribute and their callers name.
 pub mod prelude {
-    pub use crate::machine::{Handle, Outcome, Row, StateMachine};
+    pub use crate::machine::{Created, Handle, Outcome, Row, StateMachine};
     pub use crate::{Begin, Dialect, Error, Idem, Once, Reply, SqlDialect, TransitionError, Tx};
     pub use idem_macros::{StateMachine, idempotent};
 }
@@ -37,7 +37,7 @@ pub mod prelude {
 /// What expansions name. Not part of the interface: it changes with every version.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::dialect::{Binds, BoxDynError, PerDialect, SqlDialect};
+    pub use crate::dialect::{Binds, BoxDynError, PerDialect, Reads, SqlDialect};
     pub use crate::fingerprint::Fingerprint;
     pub use crate::idempotent::{
         Answer, CarriesError, Claimed, Codec, ErrOf, IsResult, OkOf, Opened, Spec, codec, key_part, never, open,
@@ -45,8 +45,9 @@ pub mod __private {
     };
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
-        Bind, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle, HasHistory, HasVersion, MachineOn,
-        MachineSpec, MachineSql, Repr, Row, State, StateMachine, Statement, Transition, UnknownState, Unpinned,
+        Bind, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle,
+        HasHistory, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow, Repr, Row, State, StateMachine, Statement,
+        Transition, UniqueWhileSql, UnknownState, Unpinned, Values,
     };
     pub use crate::machine::{decode_status, encode_status, from_label, in_known_state, reads_status, status_type};
     pub use sqlx;

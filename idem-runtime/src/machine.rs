@@ -1,6 +1,7 @@
 //! State machines: what `#[derive(StateMachine)]` implements, and the calls that move a row.
 
 mod answer;
+mod create;
 mod fire;
 mod graph;
 mod row;
@@ -11,6 +12,7 @@ mod value;
 use std::fmt::Debug;
 
 pub use answer::Outcome;
+pub use create::{Create, Created, CreatesOn, NewRow, Values};
 pub use fire::{AppliesOnce, Fire, Pinned, Unpinned};
 pub use graph::Graph;
 #[doc(hidden)]
@@ -18,7 +20,7 @@ pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
 #[doc(hidden)]
 pub use spec::{EventSpec, MachineSpec};
-pub use statement::{Bind, EventSql, MachineSql, Statement};
+pub use statement::{Bind, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};
 pub use value::{Repr, UnknownState};
 #[doc(hidden)]
 pub use value::{decode_status, encode_status, from_label, reads_status, status_type};

@@ -44,6 +44,17 @@ pub(crate) enum SeatKind<'c, DB: SqlDialect> {
     Idem(&'c Idem<DB>),
 }
 
+impl<DB: SqlDialect> SeatKind<'_, DB> {
+    /// The same place for the next statements.
+    pub(crate) fn again(&mut self) -> SeatKind<'_, DB> {
+        match self {
+            Self::Tx(root, level) => SeatKind::Tx(root, *level),
+            Self::Pool(pool) => SeatKind::Pool(pool),
+            Self::Idem(idem) => SeatKind::Idem(idem),
+        }
+    }
+}
+
 impl<DB: SqlDialect> sealed::Sealed for &mut Tx<'_, DB> {}
 impl<DB: SqlDialect> On for &mut Tx<'_, DB> {
     type DB = DB;

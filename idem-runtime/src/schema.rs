@@ -49,7 +49,12 @@ pub(crate) const fn migration(dialect: Dialect) -> &'static str {
     MIGRATION.of(dialect)
 }
 
-/// The statement that creates the history of a machine, if it keeps one.
+/// The statement that creates the history of a machine, if it keeps one; where the machine also creates rows, on
+/// PostgreSQL and SQLite followed by that of an index, after a semicolon.
+///
+/// The index keeps a creation's cause to one row; on MySQL it is one on a generated column of the table. A history that was
+/// made before its machine created rows gets it by this text on PostgreSQL and SQLite, and on MySQL by
+/// `ALTER TABLE .. ADD COLUMN create_cause .., ADD UNIQUE (create_cause)` with the definition that stands in this text.
 #[must_use]
 pub fn history<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
     M::SQL.history.as_ref().map(|history| *history.of(dialect))
@@ -87,6 +92,17 @@ pub const fn widen<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
 #[must_use]
 pub const fn unknown_values<M: StateMachine>(dialect: Dialect) -> &'static str {
     M::SQL.unknown_values.of(dialect)
+}
+
+/// The statements that a machine's rules `#[unique_while(..)]` need, separated by semicolons, if it has some: they come
+/// after the table. They fail where rows are there that break a rule, or the rule's name is taken.
+///
+/// PostgreSQL and SQLite get a partial unique index, MySQL and MariaDB a stored generated column by the rule's name, which
+/// copies the table, and a unique index; and a `NULL` in a column of the key is refused. A rule whose states change is
+/// dropped and made again: an old one would go on to bound what it did.
+#[must_use]
+pub fn unique_while<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
+    M::SQL.unique_while.as_ref().map(|rules| *rules.ddl.of(dialect))
 }
 
 /// Every statement that idempotent functions run, with its name.

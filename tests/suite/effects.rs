@@ -2,6 +2,7 @@
 
 use idem_runtime::prelude::*;
 
+use crate::creation::Creation;
 use crate::settle::{PayError, settle};
 use crate::shop::order_status::{Pay, Refund};
 use crate::shop::{OrderStatus, create_tables, history, new_order, status};
@@ -9,7 +10,7 @@ use crate::support::{Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResu
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    scenarios!(suite, [Transition, MultiSource, Function]);
+    scenarios!(suite, [Transition, MultiSource, Creation, Function]);
 }
 
 /// A transition by itself.

@@ -4,6 +4,7 @@ mod acts;
 mod adoption;
 mod answers;
 mod claims;
+mod creation;
 mod effects;
 mod endings;
 mod keys;
@@ -18,6 +19,7 @@ mod shop;
 mod statements;
 mod support;
 mod transactions;
+mod unique_while;
 mod values;
 
 use std::process::ExitCode;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     adoption::add(&mut suite);
     answers::add(&mut suite);
     claims::add(&mut suite);
+    creation::add(&mut suite);
     effects::add(&mut suite);
     endings::add(&mut suite);
     keys::add(&mut suite);
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     seats::add(&mut suite);
     statements::add(&mut suite);
     transactions::add(&mut suite);
+    unique_while::add(&mut suite);
     values::add(&mut suite);
     suite.run()
 }

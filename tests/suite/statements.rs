@@ -2,6 +2,8 @@
 
 use idem_runtime::prelude::*;
 
+use crate::creation::cart::{Close, Reopen};
+use crate::creation::{self, Cart};
 use crate::machines::lamp::Light;
 use crate::machines::review::{Reject, Submit};
 use crate::machines::{self, Lamp, Review};
@@ -21,6 +23,7 @@ async fn statements_per_operation<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let mut table = StatementTable::<DB>::new();
     count_transitions(&db, &idem, &mut table).await?;
     count_other_machines(&db, &idem, &mut table).await?;
+    count_creations(&db, &idem, &mut table).await?;
     count_functions(&db, &idem, &mut table).await?;
     table.check();
     Ok(())
@@ -100,6 +103,37 @@ async fn count_other_machines<DB: Engine>(
         tx.commit().await.map_err(TransitionError::from)
     };
     count!(db, idem, table, "begin, cycle applied, replayed, commit", in_transaction, Ok(()));
+    Ok(())
+}
+
+async fn count_creations<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: &mut StatementTable<DB>) -> TestResult {
+    creation::create_tables(db).await?;
+    let create = |cart_id, buyer| Cart::create(creation::new(cart_id, buyer, 500)).cause(&buyer);
+
+    count!(db, idem, table, "creation, new", create(1, 7).run(idem), Ok(Created::New(_)));
+    count!(db, idem, table, "creation, replayed", create(2, 7).run(idem), Ok(Created::Replayed(_)));
+    let existing = Cart::create(creation::new(2, 7, 500)).run(idem);
+    count!(db, idem, table, "creation, existing", existing, Ok(Created::Existing(_)));
+    let in_transaction = async {
+        let mut tx = idem.begin().await?;
+        let _ = create(3, 8).run(&mut *tx).await?;
+        let _ = create(4, 8).run(&mut *tx).await?;
+        tx.commit().await.map_err(TransitionError::from)
+    };
+    count!(db, idem, table, "begin, creation new, replayed, commit", in_transaction, Ok(()));
+    let _ = Cart::row(1).fire(Close).cause("C").run(idem).await?;
+    let reopen = || Cart::row(1).fire(Reopen).cause("R");
+    let other = Cart::create(creation::new(5, 7, 500)).run(idem);
+    count!(db, idem, table, "creation without a cause, new", other, Ok(Created::New(_)));
+    let kept_out = reopen().run(idem);
+    count!(db, idem, table, "transition, kept out", kept_out, Err(TransitionError::UniqueWhile { .. }));
+    let in_transaction = async {
+        let mut tx = idem.begin().await?;
+        let kept_out = reopen().run(&mut *tx).await;
+        tx.commit().await?;
+        kept_out
+    };
+    count!(db, idem, table, "begin, kept out, commit", in_transaction, Err(TransitionError::UniqueWhile { .. }));
     Ok(())
 }
 

@@ -15,6 +15,35 @@ pub(super) struct Machine<'a> {
     pub(super) options: Options,
     pub(super) states: Vec<State<'a>>,
     pub(super) transitions: Vec<Transition>,
+    pub(super) create: Option<Create>,
+    pub(super) unique_while: Vec<UniqueWhile>,
+}
+
+/// The attributes of the enum.
+#[derive(Default)]
+pub(super) struct Attributes {
+    pub(super) options: Options,
+    pub(super) transitions: Vec<Transition>,
+    pub(super) create: Option<Create>,
+    pub(super) unique_while: Vec<UniqueWhile>,
+}
+
+/// `#[create(column: Type, column = .., fresh_id)]`.
+pub(super) struct Create {
+    /// The attribute's own token.
+    pub(super) word: Path,
+    pub(super) columns: Vec<Assignment>,
+    /// Each call makes another identifier, so that it is not compared.
+    pub(super) fresh_id: Option<Ident>,
+    /// Something in it was not understood.
+    pub(super) broken: bool,
+}
+
+/// `#[unique_while(name: column, column in State | State)]`.
+pub(super) struct UniqueWhile {
+    pub(super) name: Ident,
+    pub(super) columns: Vec<Ident>,
+    pub(super) states: Vec<Ident>,
 }
 
 /// `#[machine(..)]`.
@@ -141,8 +170,8 @@ impl<'a> Machine<'a> {
             marks: attr::marks(cx, &variant.attrs),
         });
         let states = states.collect();
-        let (options, transitions) = attr::machine(cx, &input.attrs);
-        Some(Self { original: input, options, states, transitions })
+        let Attributes { options, transitions, create, unique_while } = attr::machine(cx, &input.attrs);
+        Some(Self { original: input, options, states, transitions, create, unique_while })
     }
 
     /// The names of all states, for a `help:` line.

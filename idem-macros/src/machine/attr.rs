@@ -1,5 +1,6 @@
 //! From `#[machine(..)]`, `#[state(..)]` and `#[transition(..)]` to the ast.
 
+mod create;
 mod list;
 mod value;
 
@@ -13,7 +14,7 @@ use syn::{Attribute, Ident, Lit, LitStr, Path, Token, parenthesized};
 use self::list::{arguments, each, each_option};
 pub(super) use self::value::discriminant;
 use self::value::{alias, repr, stored_integer, version};
-use super::ast::{Assignment, History, IdColumn, Marks, Options, Transition, Value};
+use super::ast::{Assignment, Attributes, History, IdColumn, Marks, Options, Transition, Value};
 use super::case::RenameRule;
 use crate::ctxt::Ctxt;
 use crate::suggest;
@@ -29,19 +30,26 @@ const REPEATED: &[&str] = &["alias"];
 const TRANSITION: &[&str] = &["set"];
 
 /// The attributes of the enum.
-pub(super) fn machine(cx: &Ctxt, attributes: &[Attribute]) -> (Options, Vec<Transition>) {
-    let (mut options, mut transitions) = (Options::default(), Vec::new());
+pub(super) fn machine(cx: &Ctxt, attributes: &[Attribute]) -> Attributes {
+    let mut all = Attributes::default();
     for attribute in attributes {
         if attribute.path().is_ident("machine") {
-            machine_options(cx, attribute, &mut options);
+            machine_options(cx, attribute, &mut all.options);
         } else if attribute.path().is_ident("transition") {
-            transitions.extend(transition(cx, attribute));
+            all.transitions.extend(transition(cx, attribute));
+        } else if attribute.path().is_ident("create") {
+            create::create(cx, attribute, &mut all.create);
+        } else if attribute.path().is_ident("unique_while") {
+            all.unique_while.extend(create::unique_while(cx, attribute));
         } else if attribute.path().is_ident("state") {
             misplaced(cx, attribute, "a variant");
         }
     }
-    (options, transitions)
+    all
 }
+
+/// What stands above the enum and nowhere else.
+const OF_THE_ENUM: [&str; 4] = ["machine", "transition", "create", "unique_while"];
 
 /// The attributes of a variant.
 pub(super) fn marks(cx: &Ctxt, attributes: &[Attribute]) -> Marks {
@@ -49,7 +57,7 @@ pub(super) fn marks(cx: &Ctxt, attributes: &[Attribute]) -> Marks {
     for attribute in attributes {
         if attribute.path().is_ident("state") {
             state_options(cx, attribute, &mut meant, &mut marks);
-        } else if attribute.path().is_ident("machine") || attribute.path().is_ident("transition") {
+        } else if OF_THE_ENUM.iter().any(|name| attribute.path().is_ident(name)) {
             misplaced(cx, attribute, "the enum");
             marks.broken = true;
         }

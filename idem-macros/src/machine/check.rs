@@ -1,6 +1,7 @@
 //! The rules of a machine, one function a rule. All of them run, so that all errors come in one build.
 
 mod columns;
+mod create;
 mod events;
 mod graph;
 mod states;
@@ -16,6 +17,7 @@ pub(super) fn resolve(cx: &Ctxt, machine: &Machine<'_>) -> Model {
     check_generics(cx, machine);
     columns::check(cx, machine);
     values::check(cx, machine);
+    create::check(cx, machine);
     // `&`, not `&&`: each of them reports.
     let whole = states::check(cx, machine) & events::check(cx, machine);
     let model = Model::from_ast(machine);

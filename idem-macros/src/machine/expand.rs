@@ -1,5 +1,6 @@
 //! From the model to tokens. What can be a function is one in the runtime: here are names, constants and calls.
 
+mod create;
 mod events;
 mod module;
 mod statements;
@@ -20,7 +21,8 @@ pub(super) fn machine(model: &Model) -> TokenStream {
 /// The same with another `row`, and with an arm for variants that the model does not have.
 pub(super) fn with(model: &Model, row: &TokenStream, other_variants: &TokenStream) -> TokenStream {
     let statements: Vec<_> = model.events.iter().map(|event| sql::event(model, event)).collect();
-    let module = module::module(model, &statements);
+    let created = sql::create(model);
+    let module = module::module(model, &statements, created.as_ref());
     let items = [
         inherent(model, row, other_variants),
         state_machine(model, other_variants),
@@ -29,6 +31,7 @@ pub(super) fn with(model: &Model, row: &TokenStream, other_variants: &TokenStrea
         states(model),
         values::all(model),
         events::all(model, &statements),
+        create::all(model, created.as_ref()),
     ];
     let scope = scope(model, &items);
     quote!(#module #scope)

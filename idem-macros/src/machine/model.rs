@@ -1,12 +1,15 @@
 //! The machine as it is: every name is resolved, and nothing in it can be wrong. (After an error it holds what could be
 //! resolved, and only the fallback sees it.)
 
+mod create;
+
 use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Attribute, LitStr, Path, Type, Visibility};
 
+pub(crate) use self::create::{CREATE, Create, NEW, UniqueWhile};
 use super::{ast, case};
 use crate::suggest;
 
@@ -32,6 +35,8 @@ pub(crate) struct Model {
     pub(crate) initial: StateId,
     /// As the attributes declare them.
     pub(crate) events: Vec<Event>,
+    pub(crate) create: Option<Create>,
+    pub(crate) unique_while: Vec<UniqueWhile>,
     /// For each state the states that a row in it can ever be in, itself included.
     reach: Vec<BTreeSet<StateId>>,
 }
@@ -195,10 +200,10 @@ impl Model {
         let text = |it: &Option<syn::LitStr>, default: &str| it.as_ref().map_or(default.to_owned(), syn::LitStr::value);
         let table = text(&options.table, "");
         let states = states(machine);
-        let names = states.iter().map(|state| state.ident.to_string()).collect();
+        let names = Names(states.iter().map(|state| state.ident.to_string()).collect());
         let initial = machine.states.iter().find(|state| state.marks.initial.is_some());
         let initial = initial.and_then(|it| states.iter().position(|state| state.ident == *it.ident)).unwrap_or(0);
-        let mut events = events(machine, &Names(names), StateId(initial));
+        let mut events = events(machine, &names, StateId(initial));
         let reach = reach(states.len(), &events);
         for event in &mut events {
             event.repeats = event.sources.iter().any(|source| reach[event.target.0].contains(&source.state));
@@ -220,6 +225,8 @@ impl Model {
                 once: it.once,
             }),
             initial: StateId(initial),
+            create: create::create(machine, &states),
+            unique_while: create::unique_while(machine, &names),
             reach,
             events,
             table,
@@ -335,7 +342,8 @@ impl Names {
 
 fn events(machine: &ast::Machine<'_>, names: &Names, initial: StateId) -> Vec<Event> {
     let states = machine.states.iter().map(|state| unraw(state.ident));
-    let mut types: BTreeSet<String> = states.chain([BY_STATE.to_owned()]).collect();
+    let new = machine.create.as_ref().map(|_| NEW.to_owned());
+    let mut types: BTreeSet<String> = states.chain([BY_STATE.to_owned()]).chain(new).collect();
     let mut events = Vec::new();
     for transition in &machine.transitions {
         let type_ident = type_ident(&transition.event);

@@ -2,7 +2,10 @@
 
 use super::writer::{Writer, clause, literal};
 use super::{Bind, Dialect, Statement, Version, order, row_lock};
-use crate::machine::model::{Column, Event, History, Model};
+use crate::machine::model::{CREATE, Column, Event, History, Model};
+
+/// The longest name that PostgreSQL keeps whole.
+const LONGEST_NAME: usize = 63;
 
 /// The types of one dialect's history.
 struct Types {
@@ -63,11 +66,49 @@ pub(super) fn create_table(dialect: Dialect, model: &Model, history: &History) -
         format!("cause {}", types.cause),
         format!("fingerprint {}", types.fingerprint),
         format!("at {} NOT NULL", types.at),
+    ];
+    let keys = [
         format!("PRIMARY KEY ({key}, version)"),
         if history.once { "UNIQUE (event, cause)".to_owned() } else { format!("UNIQUE ({key}, event, cause)") },
     ];
-    let lines: Vec<_> = ids.chain(own).collect();
-    format!("CREATE TABLE IF NOT EXISTS {table} (\n  {}\n)", lines.join(",\n  "))
+    let (created, unique) = created_by(dialect, model, history).unzip();
+    let lines: Vec<_> = ids.chain(own).chain(created).chain(keys).chain(unique).collect();
+    let index = created_index(dialect, model, history, &writer);
+    format!("CREATE TABLE IF NOT EXISTS {table} (\n  {}\n){index}", lines.join(",\n  "))
+}
+
+/// MySQL has no partial index: a column holds the causes of creations, and NULL for every other entry.
+fn created_by(dialect: Dialect, model: &Model, history: &History) -> Option<(String, String)> {
+    if dialect != Dialect::MySql || !has_created_index(model, history) {
+        return None;
+    }
+    let created = format!("CASE WHEN event = {} THEN cause END", literal(CREATE));
+    let column = format!("create_cause {} AS ({created}) STORED", MYSQL.cause);
+    Some((column, "UNIQUE (create_cause)".to_owned()))
+}
+
+/// A cause creates one row, whatever identifier a second call brings.
+fn created_index(dialect: Dialect, model: &Model, history: &History, w: &Writer<'_>) -> String {
+    if dialect == Dialect::MySql || !has_created_index(model, history) {
+        return String::new();
+    }
+    let (schema, table) = history.table.rsplit_once('.').unwrap_or(("", &history.table));
+    let mut name = format!("{table}_create");
+    while name.len() > LONGEST_NAME {
+        name.pop();
+    }
+    let (index, event) = (w.column(&name), literal(CREATE));
+    // SQLite names the index with the schema, PostgreSQL the table.
+    let (index, table) = match dialect {
+        Dialect::Sqlite if !schema.is_empty() => (format!("{}.{index}", w.column(schema)), w.column(table)),
+        _ => (index, w.quoted_path(&history.table)),
+    };
+    format!(";\nCREATE UNIQUE INDEX IF NOT EXISTS {index}\n    ON {table} (cause)\n WHERE event = {event}")
+}
+
+/// Where a cause moves one row only, that index is there already.
+fn has_created_index(model: &Model, history: &History) -> bool {
+    model.create.is_some() && !history.once
 }
 
 fn types(dialect: Dialect) -> Types {

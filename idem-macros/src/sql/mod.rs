@@ -1,6 +1,7 @@
 //! From a model to its statements, as text that a reviewer reads: keywords in upper case, one clause a line.
 
 mod columns;
+mod create;
 mod history;
 mod keywords;
 mod mysql;
@@ -9,6 +10,7 @@ mod sqlite;
 #[cfg(test)]
 #[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests;
+mod unique;
 mod writer;
 
 use self::writer::Writer;
@@ -22,6 +24,8 @@ pub(crate) enum Bind {
     Version,
     Cause,
     Fingerprint,
+    /// One field of a new row, by its place.
+    Value(usize),
 }
 
 /// One statement of one dialect.
@@ -45,6 +49,21 @@ pub(crate) struct EventSql {
     pub(crate) enter: PerDialect<Option<Statement>>,
     pub(crate) enter_at: PerDialect<Option<Statement>>,
     pub(crate) explain: PerDialect<Statement>,
+    pub(crate) blocked: Option<PerDialect<Statement>>,
+}
+
+/// The statements of a creation; the runtime's type of that name says what each of them is.
+pub(crate) struct CreateSql {
+    pub(crate) enter: PerDialect<Option<Statement>>,
+    pub(crate) insert: PerDialect<Statement>,
+    pub(crate) caused: Option<PerDialect<Statement>>,
+    pub(crate) met: Vec<PerDialect<Statement>>,
+}
+
+/// The rules `#[unique_while(..)]` of a machine.
+pub(crate) struct UniqueWhileSql {
+    pub(crate) names: Vec<String>,
+    pub(crate) ddl: PerDialect<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +131,18 @@ pub(crate) fn event(model: &Model, event: &Event) -> EventSql {
             Some(history) => history::explain(dialect, model, event, history),
             None => select_row(dialect, model, row_lock(dialect)),
         }),
+        blocked: unique::blocked(model, event),
     }
+}
+
+/// All statements of a creation, when the machine has one.
+pub(crate) fn create(model: &Model) -> Option<CreateSql> {
+    model.create.as_ref().map(|it| create::create(model, it))
+}
+
+/// The rules of the machine, when it has some.
+pub(crate) fn unique_while(model: &Model) -> Option<UniqueWhileSql> {
+    unique::rules(model)
 }
 
 fn fire(dialect: Dialect, model: &Model, event: &Event, version: Version) -> Statement {
@@ -133,6 +163,15 @@ fn select_row(dialect: Dialect, model: &Model, lock: &str) -> Statement {
 fn row_lock(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "FOR UPDATE",
+        Dialect::Postgres | Dialect::Sqlite => "",
+    }
+}
+
+/// After a collision too only a locking read is current; it shares the lock that the collision left, so that duplicates
+/// do not wait for one another in a circle.
+fn shared_lock(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "LOCK IN SHARE MODE",
         Dialect::Postgres | Dialect::Sqlite => "",
     }
 }

@@ -1,3 +1,5 @@
+mod create;
+
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
 use quote::quote;

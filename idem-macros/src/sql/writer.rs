@@ -41,8 +41,13 @@ impl<'m> Writer<'m> {
         match bind {
             Bind::Fields => self.fields,
             Bind::Id => self.model.id.len(),
-            Bind::Version | Bind::Cause | Bind::Fingerprint => 1,
+            Bind::Version | Bind::Cause | Bind::Fingerprint | Bind::Value(_) => 1,
         }
+    }
+
+    /// A parameter that is one value.
+    pub(super) fn parameter(&mut self, bind: Bind) -> String {
+        self.parameters(bind).concat()
     }
 
     /// A parameter that is one text, with its type where PostgreSQL cannot know it.
@@ -116,7 +121,7 @@ impl<'m> Writer<'m> {
     }
 
     /// The text of the value; none for a field of the event.
-    fn set_value(&self, set: &Assignment) -> Option<String> {
+    pub(super) fn set_value(&self, set: &Assignment) -> Option<String> {
         Some(match &set.value {
             Value::Now => self.now().to_owned(),
             Value::Null => "NULL".to_owned(),
@@ -238,7 +243,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// `status = 'paid'` or `status IN ('paid', 'shipped')`.
-fn is_one_of(column: &str, values: &[String]) -> String {
+pub(super) fn is_one_of(column: &str, values: &[String]) -> String {
     match values {
         [value] => format!("{column} = {value}"),
         values => format!("{column} IN ({})", values.join(", ")),

@@ -15,7 +15,7 @@ use crate::on::{On, Seat, SeatKind};
 use crate::steps::{Step, reached};
 use crate::tx::{Answer, Refused};
 
-mod line;
+pub(super) mod line;
 
 use line::{Line, Plan, Query};
 
@@ -105,8 +105,8 @@ impl<M: StateMachine, E: EventOf<M>, P> Fire<M, E, P> {
     /// In this order, on one consistent reading: [`Mismatch`](TransitionError::Mismatch) when the history holds the
     /// cause with other values, [`NotFound`](TransitionError::NotFound),
     /// [`UnknownState`](TransitionError::UnknownState), [`Stale`](TransitionError::Stale),
-    /// [`OtherCause`](TransitionError::OtherCause), [`Illegal`](TransitionError::Illegal); and at any time
-    /// [`Retry`](TransitionError::Retry), [`UnknownCommit`](TransitionError::UnknownCommit) and
+    /// [`OtherCause`](TransitionError::OtherCause), [`Illegal`](TransitionError::Illegal),
+    /// [`UniqueWhile`](TransitionError::UniqueWhile); and at any time [`Retry`](TransitionError::Retry), [`UnknownCommit`](TransitionError::UnknownCommit) and
     /// [`Database`](TransitionError::Database).
     pub fn run<'c, C>(self, on: C) -> BoxFuture<'c, Result<Outcome<M, E::Target>, TransitionError>>
     where
@@ -190,6 +190,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         M: MachineOn<DB>,
         E: Fields<DB>,
     {
+        let mut unexplained = None;
         for _ in 0..LOOKS {
             let (reading, collision) = match self.attempt(line).await? {
                 Try::Applied(version) => {
@@ -200,12 +201,38 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             };
             match (self.judge(reading, line).await?, collision) {
                 (Some(outcome), _) => return Ok(outcome),
-                // Not the cause's entry then, but one that should not be there, such as one of this version.
-                (None, Some(error)) => return Err(TransitionError::Database(error)),
+                (None, Some(error)) => {
+                    self.check_unique_while(line).await?;
+                    // Not the cause's entry then, but one that should not be there, such as one of this version.
+                    if E::SQL.blocked.is_none() {
+                        return Err(TransitionError::Database(error));
+                    }
+                    unexplained = Some(error);
+                }
                 (None, None) => {}
             }
         }
-        Err(TransitionError::Retry(sqlx::Error::Protocol("the row changed at every look".to_owned())))
+        let changed = || TransitionError::Retry(sqlx::Error::Protocol("the row changed at every look".to_owned()));
+        Err(unexplained.map_or_else(changed, TransitionError::Database))
+    }
+
+    /// After a collision: fails when another row keeps this one out of the target.
+    async fn check_unique_while<DB>(&self, line: &mut Line<'_, DB>) -> Result<(), TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        let Some(blocked) = &E::SQL.blocked else { return Ok(()) };
+        let blocked = self.query(blocked.of(DB::DIALECT))?;
+        let answer = line.go_on(blocked).await.map_err(Error::statement::<DB>)?;
+        let rule = answer.row.as_ref().map_or(Ok(None), |row| DB::text(row, "rule"));
+        let rule = rule.map_err(TransitionError::Database)?;
+        let names = M::SQL.unique_while.map_or(&[][..], |rules| rules.names);
+        match names.iter().copied().find(|name| rule.as_deref() == Some(*name)) {
+            Some(rule) => Err(TransitionError::UniqueWhile { machine: M::NAME, event: E::NAME, rule }),
+            None => Ok(()),
+        }
     }
 
     /// The answer that a reading gives; none when the row accepts the event now.
@@ -257,7 +284,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
     {
         let answer = match line.ask(self.query(self.fire_statement().of(DB::DIALECT))?).await {
             Ok(answer) => answer,
-            Err(error) if DB::classify(&error) == Class::Duplicate && self.asked.has_history => {
+            Err(error) if DB::classify(&error) == Class::Duplicate && self.can_collide() => {
                 line.undo();
                 return Ok(Try::Collided(error, self.explain(line).await?));
             }
@@ -294,8 +321,10 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             }
         }
         reached(Step::Entered);
-        let moved = line.go_on(fire).await.inspect_err(|error| line.spoil(Refused::because::<DB>(error)));
-        let answer = moved.map_err(Error::statement::<DB>)?;
+        let answer = match line.go_on(fire).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.not_moved(error, line).await),
+        };
         let Some(version) = applied_version(&answer, M::SQL.versions, line).await? else {
             let kept = Refused::new("a row did not move after its history was written; a trigger may have kept it");
             line.spoil(kept.clone());
@@ -304,6 +333,24 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         line.end_effect();
         reached(Step::Moved);
         Ok(Try::Applied(version))
+    }
+
+    /// Why a row did not follow its entry. Kept out by another row, it leaves an entry that goes with the line; after any
+    /// other error all goes.
+    async fn not_moved<DB>(&self, error: sqlx::Error, line: &mut Line<'_, DB>) -> TransitionError
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
+        if DB::classify(&error) != Class::Duplicate || E::SQL.blocked.is_none() {
+            line.spoil(Refused::because::<DB>(&error));
+            return Error::statement::<DB>(error).into();
+        }
+        // The collision's lock, or being the only writer, keeps the other row where it is.
+        let kept_out = self.check_unique_while(line).await;
+        line.end_effect();
+        kept_out.err().unwrap_or(TransitionError::Database(error))
     }
 
     async fn not_entered<DB>(
@@ -335,6 +382,11 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         let explain = self.query(E::SQL.explain.of(DB::DIALECT))?;
         let answer = line.ask(explain).await.map_err(Error::statement::<DB>)?;
         Reading::of_explain::<DB>(answer.row.as_ref(), self.asked.has_history).map_err(TransitionError::Database)
+    }
+
+    /// Whether the statement writes something that can be there already.
+    const fn can_collide(&self) -> bool {
+        self.asked.has_history || E::SQL.blocked.is_some()
     }
 
     fn fire_statement(&self) -> &'static PerDialect<Statement> {
@@ -369,6 +421,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             Bind::Version => DB::bind(arguments, &self.asked.expected.unwrap_or_default()),
             Bind::Cause => DB::bind(arguments, &self.cause),
             Bind::Fingerprint => DB::bind(arguments, &self.asked.fingerprint),
+            Bind::Value(_) => Err("a parameter of a creation".into()),
         }
     }
 }

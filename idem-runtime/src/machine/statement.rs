@@ -17,6 +17,8 @@ pub enum Bind {
     Cause,
     /// The hash of the event's fields, `NULL` without fields.
     Fingerprint,
+    /// One field of a new row, by its place.
+    Value(usize),
 }
 
 /// One statement of one dialect.
@@ -50,6 +52,35 @@ pub struct MachineSql {
     /// Lists the values of the status column that are no state of the machine: the columns `status`, as text, and `held`,
     /// how many rows hold it.
     pub unknown_values: PerDialect<&'static str>,
+    /// The statements that make a row, when the machine does (`#[create(..)]`).
+    pub create: Option<CreateSql>,
+    /// The rules `#[unique_while(..)]`.
+    pub unique_while: Option<UniqueWhileSql>,
+}
+
+/// The statements of a creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreateSql {
+    /// Where the history is a statement of its own, it comes first.
+    pub enter: PerDialect<Option<Statement>>,
+    /// The INSERT; on PostgreSQL it also writes the history.
+    pub insert: PerDialect<Statement>,
+    /// With a history, reads the row that a cause made: the columns `id_0`, .. , `status`, `version` (`NULL` when the row
+    /// is gone), `made` and `made_fingerprint`.
+    pub caused: Option<PerDialect<Statement>>,
+    /// After a collision, reads the row that has the identifier, then for each rule the one that has its key: the columns
+    /// `id_0`, .. , `status`, `version`, `same` (1 when the columns hold what the call was given), and with a history
+    /// `made` (the version of the entry of its beginning, if it has one) and `made_fingerprint`.
+    pub met: &'static [PerDialect<Statement>],
+}
+
+/// The rules that bound how many rows with one key are in some states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UniqueWhileSql {
+    /// Their names.
+    pub names: &'static [&'static str],
+    /// Adds their indexes to the table.
+    pub ddl: PerDialect<&'static str>,
 }
 
 /// The statements of one event.
@@ -70,6 +101,9 @@ pub struct EventSql {
     /// history `caused`, `caused_fingerprint`, `caused_here`, `latest_target`, `latest_cause`, `passed` (a version)
     /// and `passed_cause`.
     pub explain: PerDialect<Statement>,
+    /// For an event that can bring a row under a rule `#[unique_while(..)]`: reads, after a collision, under which rules
+    /// another row has the row's key, in the column `rule`.
+    pub blocked: Option<PerDialect<Statement>>,
 }
 
 /// The texts of an event's statements in one dialect: `fire`, `fire_at`, `explain`.
@@ -123,6 +157,7 @@ impl EventSql {
             enter: PerDialect { postgres: None, mysql: None, sqlite: None },
             enter_at: PerDialect { postgres: None, mysql: None, sqlite: None },
             explain: statements!(p3: READ, m3: READ, s3: READ),
+            blocked: None,
         }
     }
 
@@ -141,6 +176,7 @@ impl EventSql {
             enter: entries!(m4, s4: ENTER),
             enter_at: entries!(m5, s5: ENTER_AT),
             explain: statements!(p3: EXPLAIN, m3: explain_mysql, s3: EXPLAIN),
+            blocked: None,
         }
     }
 }

@@ -75,7 +75,7 @@ async fn cut<F: Future>(future: F, polls: usize) -> Result<Ended<F::Output>, Box
 
 /// Takes all but one unit of tokio's budget for this poll: a second operation on a socket then waits, even when the
 /// database has answered before it is asked for the answer.
-fn leave_one_operation(context: &mut Context<'_>) {
+pub(crate) fn leave_one_operation(context: &mut Context<'_>) {
     const BUDGET: usize = 128;
     for _ in 1..BUDGET {
         // Whatever it says: the budget is smaller afterwards, or used up.

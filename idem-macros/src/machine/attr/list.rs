@@ -73,7 +73,7 @@ fn similar_option(name: &Ident, valid: &[&'static str]) -> Option<&'static str> 
     suggest::similar(&name.to_string(), valid.iter().copied())
 }
 
-fn unknown_option(name: &Ident, valid: &[&'static str]) -> syn::Error {
+pub(super) fn unknown_option(name: &Ident, valid: &[&'static str]) -> syn::Error {
     let help = match similar_option(name, valid) {
         Some(similar) => format!("an option with a similar name exists: `{similar}`"),
         None => format!("the options are: {}", suggest::list(valid.iter().copied())),

@@ -10,7 +10,7 @@ use super::super::model::{self, unraw};
 use crate::ctxt::Ctxt;
 
 /// What the history's table has of its own.
-const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at"];
+const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at", "create_cause"];
 /// The longest name that PostgreSQL keeps whole.
 const LONGEST: usize = 63;
 /// The longest name of an event.
@@ -81,7 +81,8 @@ fn check_identifiers(cx: &Ctxt, machine: &Machine<'_>) {
     }
     let ids = options.id.iter().map(|column| &column.name);
     let sets = machine.transitions.iter().flat_map(|it| &it.sets).map(|set| &set.column);
-    for column in ids.chain(sets) {
+    let new = machine.create.iter().flat_map(|create| &create.columns).map(|set| &set.column);
+    for column in ids.chain(sets).chain(new) {
         report_identifier(cx, column, identifier_fault(&unraw(column)));
     }
     for event in machine.transitions.iter().map(|transition| &transition.event) {
@@ -136,11 +137,11 @@ fn last(name: &str) -> &str {
 }
 
 /// MySQL and SQLite take names that differ by case only for one.
-fn folded(name: &str) -> String {
+pub(super) fn folded(name: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-fn identifier_fault(name: &str) -> Option<String> {
+pub(super) fn identifier_fault(name: &str) -> Option<String> {
     if name.is_empty() {
         Some("is empty\nhelp: write the name that the database knows".to_owned())
     } else if name.contains('\0') {
@@ -170,7 +171,7 @@ fn own_name(table: &str) -> Option<String> {
     Some(format!("is one that the generated SQL uses itself\nhelp: {help}"))
 }
 
-fn report_identifier(cx: &Ctxt, token: impl ToTokens, fault: Option<String>) {
+pub(super) fn report_identifier(cx: &Ctxt, token: impl ToTokens, fault: Option<String>) {
     if let Some(fault) = fault {
         cx.error(token, format_args!("this name {fault}"));
     }
@@ -235,7 +236,8 @@ fn report_set_column(cx: &Ctxt, column: &Ident, role: &str) {
 
 /// As for stored values: the text stands in the statement.
 fn check_set_literals(cx: &Ctxt, machine: &Machine<'_>) {
-    for set in machine.transitions.iter().flat_map(|transition| &transition.sets) {
+    let sets = machine.transitions.iter().flat_map(|transition| &transition.sets);
+    for set in sets.chain(machine.create.iter().flat_map(|create| &create.columns)) {
         if let Value::Text(text) = &set.value
             && let Some(fault) = literal_fault(&text.value())
         {
@@ -256,20 +258,20 @@ pub(super) fn literal_fault(text: &str) -> Option<&'static str> {
 }
 
 /// The columns that every transition writes.
-struct Own {
+pub(super) struct Own {
     status: String,
     version: Option<String>,
 }
 
 impl Own {
-    fn of(machine: &Machine<'_>) -> Self {
+    pub(super) fn of(machine: &Machine<'_>) -> Self {
         let options = &machine.options;
         let status = options.status.as_ref().map_or("status".to_owned(), LitStr::value);
         Self { status, version: model::version(options) }
     }
 
     /// What each of them is for.
-    fn roles(self) -> BTreeMap<String, &'static str> {
+    pub(super) fn roles(self) -> BTreeMap<String, &'static str> {
         let version = self.version.map(|version| (folded(&version), "already holds the version"));
         [(folded(&self.status), "already holds the status")].into_iter().chain(version).collect()
     }

@@ -50,7 +50,7 @@ fn meant_state(machine: &Machine<'_>, name: &Ident) -> String {
     suggest::similar(&written, names.iter().map(String::as_str)).map_or(written.clone(), str::to_owned)
 }
 
-fn nearest_state(machine: &Machine<'_>, name: &str, names: &[String]) -> String {
+pub(super) fn nearest_state(machine: &Machine<'_>, name: &str, names: &[String]) -> String {
     let names = || names.iter().map(String::as_str);
     match suggest::similar(name, names()) {
         Some(similar) => format!("a state with a similar name exists: `{similar}`"),

@@ -6,10 +6,10 @@ use syn::{Type, Visibility};
 
 use super::super::diagram;
 use super::super::model::{BY_STATE, Event, Model, State, unraw};
-use crate::sql::EventSql;
+use crate::sql::{CreateSql, EventSql};
 
 /// The module, documented with the diagram and the SQL.
-pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenStream {
+pub(in super::super) fn module(model: &Model, statements: &[EventSql], created: Option<&CreateSql>) -> TokenStream {
     let (module, visibility) = (&model.module, &model.visibility);
     let runtime = paths_one_deeper(super::runtime(model), &|_| false);
     let deprecated = super::allow_deprecated(model);
@@ -21,6 +21,7 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
         let sql = statements.get(at).map(documentation).unwrap_or_default();
         event_type(model, event, &sql)
     });
+    let new = created.map(|sql| super::create::new_type(model, sql));
     quote! {
         #[doc = #title]
         #[doc = #picture]
@@ -43,6 +44,7 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql]) -> TokenS
             #(#states)*
             #by_state
             #(#events)*
+            #new
         }
     }
 }
@@ -119,7 +121,7 @@ fn title(model: &Model, event: &Event) -> String {
     format!("Event `{}`: `{} => {}`.", event.name(), sources.join(" | "), model.state(event.target).name())
 }
 
-fn field(model: &Model, name: &Ident, ty: &Type) -> TokenStream {
+pub(super) fn field(model: &Model, name: &Ident, ty: &Type) -> TokenStream {
     let visibility = one_deeper(&model.visibility, name.span());
     let documentation = format!("Written to `{}`.", unraw(name));
     let is_hidden = |ident: &Ident| {
@@ -142,7 +144,7 @@ fn documentation(sql: &EventSql) -> String {
     blocks.concat()
 }
 
-fn block(language: &str, text: &str) -> String {
+pub(super) fn block(language: &str, text: &str) -> String {
     format!("\n```{language}\n{text}```\n")
 }
 
@@ -154,7 +156,7 @@ pub(super) fn at(model: &Model, span: Span) -> Ident {
 }
 
 /// The same visibility, said from inside the module, at the token that an error about the item underlines.
-fn one_deeper(visibility: &Visibility, span: Span) -> TokenStream {
+pub(super) fn one_deeper(visibility: &Visibility, span: Span) -> TokenStream {
     match visibility {
         Visibility::Public(_) => quote_spanned!(span=> pub),
         Visibility::Inherited => quote_spanned!(span=> pub(super)),

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::super::model::{History, Model};
-use crate::sql::{self, Bind, EventSql, PerDialect, Statement};
+use crate::sql::{self, Bind, CreateSql, EventSql, PerDialect, Statement, UniqueWhileSql};
 
 /// A `MachineSql`.
 pub(super) fn machine(model: &Model) -> TokenStream {
@@ -18,6 +18,8 @@ pub(super) fn machine(model: &Model) -> TokenStream {
     let unknown_values = per_dialect(&columns.unknown_values, |sql| quote!(#sql));
     let optional = |it: &Option<String>| option(it.as_ref().map(|sql| quote!(#sql)).as_ref());
     let (status_type, widen) = (per_dialect(&columns.status_type, optional), per_dialect(&columns.widen, optional));
+    let create = option(model.create.as_ref().map(|_| quote!(__CREATE)).as_ref());
+    let unique_while = option(sql::unique_while(model).map(|rules| unique_while(&rules)).as_ref());
     quote! {
         _idem::__private::MachineSql {
             load: #load,
@@ -28,6 +30,8 @@ pub(super) fn machine(model: &Model) -> TokenStream {
             columns: #definitions,
             widen: #widen,
             unknown_values: #unknown_values,
+            create: #create,
+            unique_while: #unique_while,
         }
     }
 }
@@ -45,10 +49,35 @@ pub(super) fn event(model: &Model, sql: &EventSql) -> TokenStream {
         .into_iter()
         .chain(entry.into_iter().filter_map(|it| it.sqlite.as_ref()).map(|it| &it.sql));
     let texts = quote!([#(#postgres),*], [#(#mysql),*], [#(#sqlite),*]);
-    match &model.history {
+    let usual = match &model.history {
         None => quote!(_idem::__private::EventSql::without_history(#texts)),
         Some(History { once, .. }) => quote!(_idem::__private::EventSql::with_history(#once, #texts)),
+    };
+    let Some(blocked) = &sql.blocked else { return usual };
+    let blocked = per_dialect(blocked, statement);
+    quote!(_idem::__private::EventSql { blocked: ::core::option::Option::Some(#blocked), ..#usual })
+}
+
+/// A `CreateSql`.
+pub(super) fn create(sql: &CreateSql) -> TokenStream {
+    let enter = per_dialect(&sql.enter, |it| option(it.as_ref().map(statement).as_ref()));
+    let insert = per_dialect(&sql.insert, statement);
+    let caused = option(sql.caused.as_ref().map(|it| per_dialect(it, statement)).as_ref());
+    let met = sql.met.iter().map(|it| per_dialect(it, statement));
+    quote! {
+        _idem::__private::CreateSql {
+            enter: #enter,
+            insert: #insert,
+            caused: #caused,
+            met: &[#(#met),*],
+        }
     }
+}
+
+/// A `UniqueWhileSql`.
+fn unique_while(rules: &UniqueWhileSql) -> TokenStream {
+    let (names, ddl) = (&rules.names, per_dialect(&rules.ddl, |sql| quote!(#sql)));
+    quote!(_idem::__private::UniqueWhileSql { names: &[#(#names),*], ddl: #ddl })
 }
 
 fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> TokenStream {
@@ -68,6 +97,7 @@ fn statement(statement: &Statement) -> TokenStream {
         Bind::Version => quote!(_idem::__private::Bind::Version),
         Bind::Cause => quote!(_idem::__private::Bind::Cause),
         Bind::Fingerprint => quote!(_idem::__private::Bind::Fingerprint),
+        Bind::Value(at) => quote!(_idem::__private::Bind::Value(#at)),
     });
     quote!(_idem::__private::Statement { sql: #sql, binds: &[#(#binds),*] })
 }

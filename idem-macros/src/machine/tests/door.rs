@@ -198,6 +198,8 @@ const _: () = {
                     mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
                     sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
                 },
+                create: ::core::option::Option::None,
+                unique_while: ::core::option::Option::None,
             },
             events: &[
                 ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),

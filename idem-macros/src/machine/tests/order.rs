@@ -253,6 +253,8 @@ const _: () = {
                     mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM shop.orders\n WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
                     sqlite: "SELECT status, COUNT(*) AS held\n  FROM shop.orders\n WHERE status NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL\n GROUP BY status\n ORDER BY status",
                 },
+                create: ::core::option::Option::None,
+                unique_while: ::core::option::Option::None,
             },
             events: &[
                 ("pay", <order::Pay as _idem::__private::EventOf<OrderStatus>>::SQL),

@@ -206,6 +206,8 @@ const _: () = {
                     mysql: "SELECT CAST(status AS CHAR) AS status, COUNT(*) AS held\n  FROM seals\n WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL\n GROUP BY status\n ORDER BY status",
                     sqlite: "SELECT CAST(status AS TEXT) AS status, COUNT(*) AS held\n  FROM seals\n WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL\n GROUP BY status\n ORDER BY status",
                 },
+                create: ::core::option::Option::None,
+                unique_while: ::core::option::Option::None,
             },
             events: &[
                 ("press", <seal::Press as _idem::__private::EventOf<Seal>>::SQL),

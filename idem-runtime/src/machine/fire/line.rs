@@ -7,11 +7,11 @@ use crate::on::SeatKind;
 use crate::tx::{Answer, Lent, Refused, Root, Tx};
 
 /// A statement with its arguments.
-pub(super) type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
+pub(in crate::machine) type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
 
 /// What a transition needs around its statements.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(in crate::machine) struct Plan {
     /// It is one statement, so that it needs no transaction of its own.
     one_statement: bool,
     /// Its entry can meet another one, which on PostgreSQL ends the transaction unless it can be undone alone.
@@ -19,18 +19,30 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of<M: StateMachine, E: EventOf<M>, DB: SqlDialect>() -> Self {
+    /// Statements that write nothing.
+    pub(in crate::machine) const READING: Self = Self { one_statement: true, savepoint: false };
+
+    pub(in crate::machine) fn of<M: StateMachine, E: EventOf<M>, DB: SqlDialect>() -> Self {
         let has_history = M::SQL.history.is_some();
         let postgres = DB::DIALECT == Dialect::Postgres;
+        let blocked = E::SQL.blocked.is_some();
+        let entry_collides = postgres && has_history && (E::REPEATS || M::SQL.once);
         Self {
             one_statement: postgres || !has_history,
-            savepoint: postgres && has_history && (E::REPEATS || M::SQL.once),
+            // The row itself can collide: elsewhere that leaves an entry of its own behind.
+            savepoint: entry_collides || (blocked && (postgres || has_history)),
         }
+    }
+
+    /// A creation can always meet another row.
+    pub(in crate::machine) fn of_creation<M: StateMachine, DB: SqlDialect>() -> Self {
+        let (has_history, postgres) = (M::SQL.history.is_some(), DB::DIALECT == Dialect::Postgres);
+        Self { one_statement: postgres || !has_history, savepoint: postgres || has_history }
     }
 }
 
 /// Where the statements go: each variant undoes what has to be undone when it is dropped.
-pub(super) enum Line<'c, DB: SqlDialect> {
+pub(in crate::machine) enum Line<'c, DB: SqlDialect> {
     /// Into the caller's transaction.
     Caller(&'c mut Root<DB>),
     /// Into a transaction, or a savepoint of the caller's, that holds nothing else.
@@ -40,7 +52,7 @@ pub(super) enum Line<'c, DB: SqlDialect> {
 }
 
 impl<'c, DB: SqlDialect> Line<'c, DB> {
-    pub(super) async fn open(seat: SeatKind<'c, DB>, plan: Plan) -> Result<Self, Error> {
+    pub(in crate::machine) async fn open(seat: SeatKind<'c, DB>, plan: Plan) -> Result<Self, Error> {
         match seat {
             SeatKind::Tx(root, level) if plan.savepoint => {
                 Ok(Self::Own(root.nest(level).await.map_err(Error::statement::<DB>)?))
@@ -60,7 +72,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     }
 
     /// Runs a statement.
-    pub(super) async fn ask(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
+    pub(in crate::machine) async fn ask(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
         match self.transaction() {
             Ok(root) => root.ask(query).await,
             Err(lent) => lent.ask(query).await,
@@ -68,7 +80,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     }
 
     /// Runs the second statement of one effect.
-    pub(super) async fn go_on(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
+    pub(in crate::machine) async fn go_on(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
         match self.transaction() {
             Ok(root) => root.ask_on(query).await,
             Err(lent) => lent.ask(query).await,
@@ -86,7 +98,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
 
     /// Begins an effect in several statements: a future that is dropped between them leaves a transaction that keeps
     /// nothing.
-    pub(super) async fn begin_effect(&mut self) -> Result<(), sqlx::Error> {
+    pub(in crate::machine) async fn begin_effect(&mut self) -> Result<(), sqlx::Error> {
         if let Ok(root) = self.transaction() {
             root.settle().await?;
             root.half_done(true);
@@ -95,14 +107,14 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     }
 
     /// The effect is whole, or nothing of it was done.
-    pub(super) fn end_effect(&mut self) {
+    pub(in crate::machine) fn end_effect(&mut self) {
         if let Ok(root) = self.transaction() {
             root.half_done(false);
         }
     }
 
     /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why.
-    pub(super) fn spoil(&mut self, why: Refused) {
+    pub(in crate::machine) fn spoil(&mut self, why: Refused) {
         if let Ok(root) = self.transaction() {
             root.spoil(why);
         }
@@ -110,7 +122,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
 
     /// What an error of a statement that moves the row means: where it commits by itself, a lost answer leaves open
     /// whether it did.
-    pub(super) fn error(&self, error: sqlx::Error) -> Error {
+    pub(in crate::machine) fn error(&self, error: sqlx::Error) -> Error {
         match self {
             Self::Alone(_) => Error::commit::<DB>(error),
             Self::Caller(_) | Self::Own(_) => Error::statement::<DB>(error),
@@ -118,7 +130,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     }
 
     /// After an entry met another one: undoes what that left, if anything.
-    pub(super) fn undo(&mut self) {
+    pub(in crate::machine) fn undo(&mut self) {
         if let Self::Own(tx) = self
             && tx.level() > 0
         {
@@ -127,7 +139,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     }
 
     /// Keeps what was done, or undoes it.
-    pub(super) async fn close(self, keep: bool) -> Result<(), Error> {
+    pub(in crate::machine) async fn close(self, keep: bool) -> Result<(), Error> {
         match self {
             Self::Own(tx) if keep => tx.commit().await,
             Self::Own(tx) => tx.rollback().await,
