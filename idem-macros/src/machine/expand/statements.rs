@@ -10,14 +10,14 @@ use crate::sql::{self, Bind, CreateSql, EventSql, PerDialect, Statement, UniqueW
 /// A `MachineSql`.
 pub(super) fn machine(model: &Model) -> TokenStream {
     let load = per_dialect(&sql::load(model), statement);
-    let history = sql::history(model).map(|history| per_dialect(&history, text));
+    let history = sql::history(model).map(|history| per_dialect(&history, |sql| literal(sql)));
     let history = option(history.as_ref());
     let once = model.history.as_ref().is_some_and(|history| history.once);
     let versions = model.version.is_some();
     let columns = sql::columns(model);
-    let definitions = per_dialect(&columns.definitions, text);
-    let unknown_values = per_dialect(&columns.unknown_values, text);
-    let optional = |it: &Option<String>| option(it.as_ref().map(text).as_ref());
+    let definitions = per_dialect(&columns.definitions, |sql| literal(sql));
+    let unknown_values = per_dialect(&columns.unknown_values, |sql| literal(sql));
+    let optional = |it: &Option<String>| option(it.as_ref().map(|sql| literal(sql)).as_ref());
     let (status_type, widen) = (per_dialect(&columns.status_type, optional), per_dialect(&columns.widen, optional));
     let create = option(model.create.as_ref().map(|_| quote!(__CREATE)).as_ref());
     let unique_while = option(sql::unique_while(model).map(|rules| unique_while(&rules)).as_ref());
@@ -79,17 +79,13 @@ pub(super) fn create(sql: &CreateSql) -> TokenStream {
 
 /// A `UniqueWhileSql`.
 fn unique_while(rules: &UniqueWhileSql) -> TokenStream {
-    let (names, ddl) = (&rules.names, per_dialect(&rules.ddl, text));
+    let (names, ddl) = (&rules.names, per_dialect(&rules.ddl, |sql| literal(sql)));
     quote!(_idem::__private::UniqueWhileSql { names: &[#(#names),*], ddl: #ddl })
 }
 
 fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> TokenStream {
     let (postgres, mysql, sqlite) = (tokens(&all.postgres), tokens(&all.mysql), tokens(&all.sqlite));
     quote!(_idem::__private::PerDialect { postgres: #postgres, mysql: #mysql, sqlite: #sqlite })
-}
-
-fn text(sql: &String) -> TokenStream {
-    literal(sql)
 }
 
 fn option(value: Option<&TokenStream>) -> TokenStream {
