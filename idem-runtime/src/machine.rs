@@ -172,13 +172,13 @@ pub trait EventOf<M: StateMachine>: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const SPEC: &'static EventSpec<M>;
     /// The event's name as in `#[transition(pay: ..)]`.
-    const NAME: &'static str = Self::SPEC.name;
+    const NAME: &'static str = M::EVENTS[Self::SPEC.index].0;
     /// The states that accept it.
     const SOURCES: &'static [M] = Self::SPEC.sources;
     /// Whether its target can lead back to one of its sources, so that it can move one row twice.
     const REPEATS: bool = Self::SPEC.repeats;
     /// Its statements.
-    const SQL: &'static EventSql = &Self::SPEC.sql;
+    const SQL: &'static EventSql = M::EVENTS[Self::SPEC.index].1;
 
     /// The hash of the fields, kept in the history beside the cause; none without fields or without a history.
     #[doc(hidden)]

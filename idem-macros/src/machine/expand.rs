@@ -4,6 +4,7 @@ mod create;
 mod events;
 mod module;
 mod statements;
+mod text;
 mod values;
 
 use proc_macro2::TokenStream;
@@ -25,12 +26,12 @@ pub(super) fn with(model: &Model, row: &TokenStream, other_variants: &TokenStrea
     let module = module::module(model, &statements, created.as_ref());
     let items = [
         inherent(model, row, other_variants),
-        state_machine(model, other_variants),
+        state_machine(model, &statements, other_variants),
         identifier(model),
         capabilities(model),
         states(model),
         values::all(model),
-        events::all(model, &statements),
+        events::all(model),
         create::all(model, created.as_ref()),
     ];
     let scope = scope(model, &items);
@@ -115,11 +116,11 @@ fn id_type(model: &Model) -> TokenStream {
     tuple(&model.id.iter().map(|column| &column.ty).collect::<Vec<_>>())
 }
 
-fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
+fn state_machine(model: &Model, statements: &[sql::EventSql], other_variants: &TokenStream) -> TokenStream {
     let (machine, name, table, id) = (&model.ident, model.name(), &model.table, id_type(model));
     let (states, initial) = (model.states.iter().map(|state| &state.ident), &model.state(model.initial).ident);
-    let (mermaid, dot) = (diagram::mermaid(model), diagram::dot(model));
-    let (transitions, sql, events) = (transitions(model), statements::machine(model), event_list(model));
+    let (mermaid, dot) = (text::literal(&diagram::mermaid(model)), text::literal(&diagram::dot(model)));
+    let (transitions, sql, events) = (transitions(model), statements::machine(model), events(model, statements));
     let names = model.states.iter().map(State::name);
     let (stored, labels) = (model.states.iter().map(|it| it.stored.raw()), model.states.iter().map(|it| &it.label));
     let copies = model.states.iter().map(|state| &state.ident);
@@ -166,11 +167,11 @@ fn transitions(model: &Model) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-fn event_list(model: &Model) -> impl Iterator<Item = TokenStream> {
-    let (machine, module) = (&model.ident, &model.module);
-    model.events.iter().map(move |event| {
-        let (name, event) = (event.name(), &event.type_ident);
-        quote!((#name, <#module::#event as _idem::__private::EventOf<#machine>>::SQL))
+/// The statements stand here and not with the event's type: rustc evaluates every constant that another one names.
+fn events(model: &Model, statements: &[sql::EventSql]) -> impl Iterator<Item = TokenStream> {
+    model.events.iter().zip(statements).map(|(event, sql)| {
+        let (name, sql) = (event.name(), statements::event(model, sql));
+        quote!((#name, &#sql))
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod create;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
@@ -11,6 +12,7 @@ use syn::{Attribute, LitStr, Path, Type, Visibility};
 
 pub(crate) use self::create::{CREATE, Create, NEW, UniqueWhile};
 use super::{ast, case};
+use crate::sql::{self, PerDialect};
 use crate::suggest;
 
 pub(crate) struct Model {
@@ -39,6 +41,8 @@ pub(crate) struct Model {
     pub(crate) unique_while: Vec<UniqueWhile>,
     /// For each state the states that a row in it can ever be in, itself included.
     reach: Vec<BTreeSet<StateId>>,
+    /// The names that every statement has, each looked up among the keywords once.
+    pub(crate) names: OnceCell<PerDialect<sql::Names>>,
 }
 
 /// A position in [`Model::states`].
@@ -228,6 +232,7 @@ impl Model {
             create: create::create(machine, &states),
             unique_while: create::unique_while(machine, &names),
             reach,
+            names: OnceCell::new(),
             events,
             table,
             states,

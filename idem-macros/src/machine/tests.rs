@@ -104,7 +104,7 @@ fn the_diagram_of_a_broken_graph() {
     let expansion = super::derive(input).to_string();
     assert!(expansion.contains("state `Broken` is unreachable"), "{expansion}");
     let edges = ["[*] --> Closed", "Closed --> Open: unlock", "Broken --> Closed: mend"];
-    let diagram = format!("mermaid : {:?}", format!("stateDiagram-v2\n    {}\n", edges.join("\n    ")));
+    let diagram = format!("mermaid : r\"stateDiagram-v2\n    {}\n\"", edges.join("\n    "));
     assert!(expansion.contains(&diagram), "{expansion}");
 }
 

@@ -13,6 +13,7 @@ mod tests;
 mod unique;
 mod writer;
 
+pub(crate) use self::writer::Names;
 use self::writer::Writer;
 use crate::machine::model::{Event, Model};
 
@@ -83,6 +84,14 @@ enum Version {
 impl<T> PerDialect<T> {
     fn new(make: impl Fn(Dialect) -> T) -> Self {
         Self { postgres: make(Dialect::Postgres), mysql: make(Dialect::MySql), sqlite: make(Dialect::Sqlite) }
+    }
+
+    fn of(&self, dialect: Dialect) -> &T {
+        match dialect {
+            Dialect::Postgres => &self.postgres,
+            Dialect::MySql => &self.mysql,
+            Dialect::Sqlite => &self.sqlite,
+        }
     }
 }
 

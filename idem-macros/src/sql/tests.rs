@@ -1,3 +1,4 @@
+mod binds;
 mod create;
 
 use expect_test::{Expect, expect};

@@ -1,7 +1,7 @@
 //! The clauses that statements share, and the account of their parameters.
 
 use super::keywords::is_keyword;
-use super::{Bind, Dialect, Statement, Version};
+use super::{Bind, Dialect, PerDialect, Statement, Version};
 use crate::machine::model::{Assignment, Event, Model, Repr, StateId, Stored, Value, unraw};
 
 /// Writes one statement.
@@ -11,6 +11,25 @@ pub(super) struct Writer<'m> {
     /// How many fields the event has.
     fields: usize,
     binds: Vec<Bind>,
+}
+
+/// Names as one dialect writes them.
+pub(crate) struct Names {
+    table: String,
+    status: String,
+    version: Option<String>,
+    id: Vec<String>,
+}
+
+impl Names {
+    fn new(dialect: Dialect, model: &Model) -> Self {
+        Self {
+            table: quoted_path(dialect, &model.table),
+            status: quoted(dialect, &model.status),
+            version: model.version.as_ref().map(|version| quoted(dialect, version)),
+            id: model.id.iter().map(|column| quoted(dialect, &column.name())).collect(),
+        }
+    }
 }
 
 impl<'m> Writer<'m> {
@@ -59,23 +78,28 @@ impl<'m> Writer<'m> {
     /// `order_id = $2`, the columns of the table (or alias) `of`.
     pub(super) fn id_is(&mut self, of: &str) -> String {
         let parameters = self.parameters(Bind::Id);
-        let parts = self.id().into_iter().zip(parameters);
+        let parts = self.id().iter().zip(parameters);
         parts.map(|(column, parameter)| format!("{}{column} = {parameter}", dot(of))).collect::<Vec<_>>().join(" AND ")
     }
 
     /// `seen.order_id = caused.order_id`.
     pub(super) fn same_id(&self, one: &str, other: &str) -> String {
-        let parts = self.id().into_iter().map(|column| format!("{}{column} = {}{column}", dot(one), dot(other)));
+        let parts = self.id().iter().map(|column| format!("{}{column} = {}{column}", dot(one), dot(other)));
         parts.collect::<Vec<_>>().join(" AND ")
     }
 
-    fn id(&self) -> Vec<String> {
-        self.model.id.iter().map(|column| self.column(&column.name())).collect()
+    fn names(&self) -> &'m Names {
+        let (names, model) = (&self.model.names, self.model);
+        names.get_or_init(|| PerDialect::new(|dialect| Names::new(dialect, model))).of(self.dialect)
+    }
+
+    fn id(&self) -> &'m [String] {
+        &self.names().id
     }
 
     /// `orders.order_id, orders.tenant_id`.
     pub(super) fn id_list(&self, of: &str) -> String {
-        self.id().into_iter().map(|column| format!("{}{column}", dot(of))).collect::<Vec<_>>().join(", ")
+        self.id().iter().map(|column| format!("{}{column}", dot(of))).collect::<Vec<_>>().join(", ")
     }
 
     /// `status = 'pending'` or `status IN ('paid', 'shipped')`, with every value that stands for one of the sources.
@@ -174,7 +198,7 @@ impl<'m> Writer<'m> {
     }
 
     pub(super) fn table(&self) -> String {
-        self.quoted_path(&self.model.table)
+        self.names().table.clone()
     }
 
     /// The table's own name, by which a statement that names it with its schema goes on to call it.
@@ -184,11 +208,11 @@ impl<'m> Writer<'m> {
     }
 
     pub(super) fn status(&self) -> String {
-        self.column(&self.model.status)
+        self.names().status.clone()
     }
 
     pub(super) fn version(&self) -> Option<String> {
-        self.model.version.as_ref().map(|version| self.column(version))
+        self.names().version.clone()
     }
 
     /// The source's own value for the history, from the status column as text: an alias is the same state.
@@ -208,7 +232,7 @@ impl<'m> Writer<'m> {
 
     /// The same where there may be no row, so that a missing one has no version either.
     pub(super) fn version_if_any(&self, of: &str) -> String {
-        let id = || self.id().into_iter().next().unwrap_or_default();
+        let id = || self.id().first().map(String::as_str).unwrap_or_default();
         self.version().map_or_else(
             || format!("CASE WHEN {}{} IS NOT NULL THEN 0 END", dot(of), id()),
             |version| format!("{}{version}", dot(of)),
@@ -224,17 +248,25 @@ impl<'m> Writer<'m> {
     }
 
     pub(super) fn quoted_path(&self, path: &str) -> String {
-        path.split('.').map(|part| self.column(part)).collect::<Vec<_>>().join(".")
+        quoted_path(self.dialect, path)
     }
 
-    /// A name as it is when every dialect takes it for a plain one, otherwise in this dialect's quotes.
     pub(super) fn column(&self, name: &str) -> String {
-        let quote = if self.dialect == Dialect::MySql { '`' } else { '"' };
-        if is_plain(name) {
-            return name.to_owned();
-        }
-        format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}")))
+        quoted(self.dialect, name)
     }
+}
+
+fn quoted_path(dialect: Dialect, path: &str) -> String {
+    path.split('.').map(|part| quoted(dialect, part)).collect::<Vec<_>>().join(".")
+}
+
+/// A name as it is when every dialect takes it for a plain one, otherwise in this dialect's quotes.
+fn quoted(dialect: Dialect, name: &str) -> String {
+    let quote = if dialect == Dialect::MySql { '`' } else { '"' };
+    if is_plain(name) {
+        return name.to_owned();
+    }
+    format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}")))
 }
 
 fn is_plain(name: &str) -> bool {

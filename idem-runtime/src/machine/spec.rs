@@ -27,8 +27,9 @@ pub struct MachineSpec<M: StateMachine> {
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "each constant has its words where it has its name")]
 pub struct EventSpec<M: StateMachine> {
-    pub name: &'static str,
+    /// Its place in [`MachineSpec::events`], where its name and its statements are: a constant of the machine that named
+    /// those of its events would be one that rustc evaluates to check it.
+    pub index: usize,
     pub sources: &'static [M],
     pub repeats: bool,
-    pub sql: EventSql,
 }

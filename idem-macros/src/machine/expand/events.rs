@@ -9,14 +9,12 @@ use syn::spanned::Spanned;
 
 use super::super::model::{Event, Model, Source, unraw};
 use super::module::at;
-use super::statements;
-use crate::sql::EventSql;
 
 /// All implementations of all events.
-pub(super) fn all(model: &Model, statements: &[EventSql]) -> TokenStream {
-    let events = model.events.iter().zip(statements).map(|(event, sql)| {
+pub(super) fn all(model: &Model) -> TokenStream {
+    let events = model.events.iter().enumerate().map(|(index, event)| {
         let edges = event.sources.iter().map(|source| edge(model, event, source));
-        let (event_of, fields) = (event_of(model, event, sql), fields(model, event));
+        let (event_of, fields) = (event_of(model, index, event), fields(model, event));
         let traits = event.fields().next().is_none().then(|| traits_of_unit(model, event));
         quote!(#event_of #(#edges)* #fields #traits)
     });
@@ -43,8 +41,8 @@ fn traits_of_unit(model: &Model, event: &Event) -> TokenStream {
     }
 }
 
-fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
-    let (machine, module, name) = (&model.ident, at(model, event.ident.span()), event.name());
+fn event_of(model: &Model, index: usize, event: &Event) -> TokenStream {
+    let (machine, module) = (&model.ident, at(model, event.ident.span()));
     let (ident, target) = (&event.type_ident, &model.state(event.target).ident);
     let sources = event.sources.iter().map(|source| &model.state(source.state).ident);
     let fire = if event.repeats {
@@ -52,7 +50,7 @@ fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
     } else {
         quote!(_idem::__private::Fire<#machine, Self>)
     };
-    let (repeats, sql, fingerprint) = (event.repeats, statements::event(model, sql), fingerprint(model, event));
+    let (repeats, fingerprint) = (event.repeats, fingerprint(model, event));
     quote_spanned! {event.ident.span()=>
         #[automatically_derived]
         impl _idem::__private::EventOf<#machine> for #module::#ident {
@@ -60,10 +58,9 @@ fn event_of(model: &Model, event: &Event, sql: &EventSql) -> TokenStream {
             type Fire = #fire;
             type FireAt = _idem::__private::Fire<#machine, Self>;
             const SPEC: &'static _idem::__private::EventSpec<#machine> = &_idem::__private::EventSpec {
-                name: #name,
+                index: #index,
                 sources: &[#(#machine::#sources),*],
                 repeats: #repeats,
-                sql: #sql,
             };
             #fingerprint
         }

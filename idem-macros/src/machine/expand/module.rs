@@ -6,6 +6,7 @@ use syn::{Type, Visibility};
 
 use super::super::diagram;
 use super::super::model::{BY_STATE, Event, Model, State, unraw};
+use super::text::literal;
 use crate::sql::{CreateSql, EventSql};
 
 /// The module, documented with the diagram and the SQL.
@@ -14,11 +15,11 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql], created: 
     let runtime = paths_one_deeper(super::runtime(model), &|_| false);
     let deprecated = super::allow_deprecated(model);
     let title = format!("The states and events of `{}`.", model.name());
-    let picture = block("mermaid", &diagram::mermaid(model));
+    let picture = literal(&block("mermaid", &diagram::mermaid(model)));
     let states = model.states.iter().map(|state| marker(model, state));
     let by_state = by_state_type(model);
     let events = model.events.iter().enumerate().map(|(at, event)| {
-        let sql = statements.get(at).map(documentation).unwrap_or_default();
+        let sql = literal(&statements.get(at).map(documentation).unwrap_or_default());
         event_type(model, event, &sql)
     });
     let new = created.map(|sql| super::create::new_type(model, sql));
@@ -99,7 +100,7 @@ pub(super) fn by_state_arms(model: &Model) -> impl Iterator<Item = TokenStream> 
     })
 }
 
-fn event_type(model: &Model, event: &Event, sql: &str) -> TokenStream {
+fn event_type(model: &Model, event: &Event, sql: &TokenStream) -> TokenStream {
     let (ident, title) = (&event.type_ident, title(model, event));
     let visibility = one_deeper(&model.visibility, ident.span());
     let fields: Vec<_> = event.fields().map(|(name, ty)| field(model, name, ty)).collect();

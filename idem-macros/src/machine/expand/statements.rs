@@ -4,19 +4,20 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::super::model::{History, Model};
+use super::text::literal;
 use crate::sql::{self, Bind, CreateSql, EventSql, PerDialect, Statement, UniqueWhileSql};
 
 /// A `MachineSql`.
 pub(super) fn machine(model: &Model) -> TokenStream {
     let load = per_dialect(&sql::load(model), statement);
-    let history = sql::history(model).map(|history| per_dialect(&history, |sql| quote!(#sql)));
+    let history = sql::history(model).map(|history| per_dialect(&history, |sql| literal(sql)));
     let history = option(history.as_ref());
     let once = model.history.as_ref().is_some_and(|history| history.once);
     let versions = model.version.is_some();
     let columns = sql::columns(model);
-    let definitions = per_dialect(&columns.definitions, |sql| quote!(#sql));
-    let unknown_values = per_dialect(&columns.unknown_values, |sql| quote!(#sql));
-    let optional = |it: &Option<String>| option(it.as_ref().map(|sql| quote!(#sql)).as_ref());
+    let definitions = per_dialect(&columns.definitions, |sql| literal(sql));
+    let unknown_values = per_dialect(&columns.unknown_values, |sql| literal(sql));
+    let optional = |it: &Option<String>| option(it.as_ref().map(|sql| literal(sql)).as_ref());
     let (status_type, widen) = (per_dialect(&columns.status_type, optional), per_dialect(&columns.widen, optional));
     let create = option(model.create.as_ref().map(|_| quote!(__CREATE)).as_ref());
     let unique_while = option(sql::unique_while(model).map(|rules| unique_while(&rules)).as_ref());
@@ -39,15 +40,17 @@ pub(super) fn machine(model: &Model) -> TokenStream {
 /// An `EventSql`, made by the runtime, which knows the parameters: they are the same for every event.
 pub(super) fn event(model: &Model, sql: &EventSql) -> TokenStream {
     let (row, entry) = ([&sql.fire, &sql.fire_at, &sql.explain], [&sql.enter, &sql.enter_at]);
-    let postgres = row.map(|it| &it.postgres.sql);
+    let postgres = row.map(|it| literal(&it.postgres.sql));
     let mysql = row
-        .map(|it| &it.mysql.sql)
+        .map(|it| &it.mysql)
         .into_iter()
-        .chain(entry.into_iter().filter_map(|it| it.mysql.as_ref()).map(|it| &it.sql));
+        .chain(entry.into_iter().filter_map(|it| it.mysql.as_ref()))
+        .map(|it| literal(&it.sql));
     let sqlite = row
-        .map(|it| &it.sqlite.sql)
+        .map(|it| &it.sqlite)
         .into_iter()
-        .chain(entry.into_iter().filter_map(|it| it.sqlite.as_ref()).map(|it| &it.sql));
+        .chain(entry.into_iter().filter_map(|it| it.sqlite.as_ref()))
+        .map(|it| literal(&it.sql));
     let texts = quote!([#(#postgres),*], [#(#mysql),*], [#(#sqlite),*]);
     let usual = match &model.history {
         None => quote!(_idem::__private::EventSql::without_history(#texts)),
@@ -76,7 +79,7 @@ pub(super) fn create(sql: &CreateSql) -> TokenStream {
 
 /// A `UniqueWhileSql`.
 fn unique_while(rules: &UniqueWhileSql) -> TokenStream {
-    let (names, ddl) = (&rules.names, per_dialect(&rules.ddl, |sql| quote!(#sql)));
+    let (names, ddl) = (&rules.names, per_dialect(&rules.ddl, |sql| literal(sql)));
     quote!(_idem::__private::UniqueWhileSql { names: &[#(#names),*], ddl: #ddl })
 }
 
@@ -90,7 +93,7 @@ fn option(value: Option<&TokenStream>) -> TokenStream {
 }
 
 fn statement(statement: &Statement) -> TokenStream {
-    let sql = &statement.sql;
+    let sql = literal(&statement.sql);
     let binds = statement.binds.iter().map(|bind| match bind {
         Bind::Fields => quote!(_idem::__private::Bind::Fields),
         Bind::Id => quote!(_idem::__private::Bind::Id),

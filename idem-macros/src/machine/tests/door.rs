@@ -154,20 +154,37 @@ const _: () = {
                     target: Self::Closed,
                 },
             ],
-            mermaid: "stateDiagram-v2\n    [*] --> Closed\n    Closed --> Open: unlock\n    Open --> Closed: lock\n",
-            dot: "digraph \"Door\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"\" -> \"Closed\";\n    \"Closed\" -> \"Open\" [label = \"unlock\"];\n    \"Open\" -> \"Closed\" [label = \"lock\"];\n}\n",
+            mermaid: r"stateDiagram-v2
+    [*] --> Closed
+    Closed --> Open: unlock
+    Open --> Closed: lock
+",
+            dot: r#"digraph "Door" {
+    rankdir = LR;
+    "" [shape = point];
+    "" -> "Closed";
+    "Closed" -> "Open" [label = "unlock"];
+    "Open" -> "Closed" [label = "lock"];
+}
+"#,
             sql: _idem::__private::MachineSql {
                 load: _idem::__private::PerDialect {
                     postgres: _idem::__private::Statement {
-                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = $1",
                         binds: &[_idem::__private::Bind::Id],
                     },
                     mysql: _idem::__private::Statement {
-                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?",
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?",
                         binds: &[_idem::__private::Bind::Id],
                     },
                     sqlite: _idem::__private::Statement {
-                        sql: "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?1",
                         binds: &[_idem::__private::Bind::Id],
                     },
                 },
@@ -180,30 +197,159 @@ const _: () = {
                     sqlite: ::core::option::Option::None,
                 },
                 columns: _idem::__private::PerDialect {
-                    postgres: "status TEXT NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                    mysql: "status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',\n  version BIGINT NOT NULL DEFAULT 0,\n  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
-                    sqlite: "status TEXT NOT NULL DEFAULT 'Closed',\n  version INTEGER NOT NULL DEFAULT 0",
+                    postgres: r"status TEXT NOT NULL DEFAULT 'Closed',
+  version BIGINT NOT NULL DEFAULT 0,
+  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    mysql: r"status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'Closed',
+  version BIGINT NOT NULL DEFAULT 0,
+  CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                    sqlite: r"status TEXT NOT NULL DEFAULT 'Closed',
+  version INTEGER NOT NULL DEFAULT 0",
                 },
                 widen: _idem::__private::PerDialect {
                     postgres: ::core::option::Option::Some(
-                        "ALTER TABLE doors\n  DROP CONSTRAINT IF EXISTS doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                        r"ALTER TABLE doors
+  DROP CONSTRAINT IF EXISTS doors_status_check,
+  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
                     ),
                     mysql: ::core::option::Option::Some(
-                        "ALTER TABLE doors\n  DROP CONSTRAINT doors_status_check,\n  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+                        r"ALTER TABLE doors
+  DROP CONSTRAINT doors_status_check,
+  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
                     ),
                     sqlite: ::core::option::Option::None,
                 },
                 unknown_values: _idem::__private::PerDialect {
-                    postgres: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                    mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM doors\n WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
-                    sqlite: "SELECT status, COUNT(*) AS held\n  FROM doors\n WHERE status NOT IN ('Closed', 'Open') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                    postgres: r"SELECT status, COUNT(*) AS held
+  FROM doors
+ WHERE status NOT IN ('Closed', 'Open') OR status IS NULL
+ GROUP BY status
+ ORDER BY status",
+                    mysql: r"SELECT MIN(status) AS status, COUNT(*) AS held
+  FROM doors
+ WHERE CAST(status AS BINARY) NOT IN ('Closed', 'Open') OR status IS NULL
+ GROUP BY CAST(status AS BINARY)
+ ORDER BY CAST(status AS BINARY)",
+                    sqlite: r"SELECT status, COUNT(*) AS held
+  FROM doors
+ WHERE status NOT IN ('Closed', 'Open') OR status IS NULL
+ GROUP BY status
+ ORDER BY status",
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
             },
             events: &[
-                ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
-                ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
+                (
+                    "unlock",
+                    &_idem::__private::EventSql::without_history(
+                        [
+                            r"WITH moved AS (
+  UPDATE doors
+     SET status = 'Open', unlocked_by = $1, version = version + 1
+   WHERE door_id = $2 AND status = 'Closed'
+  RETURNING version
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN doors AS seen ON seen.door_id = $2
+  LEFT JOIN moved ON TRUE",
+                            r"WITH moved AS (
+  UPDATE doors
+     SET status = 'Open', unlocked_by = $1, version = version + 1
+   WHERE door_id = $2 AND status = 'Closed' AND version = $3
+  RETURNING version
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN doors AS seen ON seen.door_id = $2
+  LEFT JOIN moved ON TRUE",
+                            r"SELECT status, version
+  FROM doors
+ WHERE door_id = $1",
+                        ],
+                        [
+                            r"UPDATE doors
+   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE door_id = ? AND status = 'Closed'",
+                            r"UPDATE doors
+   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE door_id = ? AND status = 'Closed' AND version = ?",
+                            r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?
+   FOR UPDATE",
+                        ],
+                        [
+                            r"UPDATE doors
+   SET status = 'Open', unlocked_by = ?1, version = version + 1
+ WHERE door_id = ?2 AND status = 'Closed'
+RETURNING version AS applied",
+                            r"UPDATE doors
+   SET status = 'Open', unlocked_by = ?1, version = version + 1
+ WHERE door_id = ?2 AND status = 'Closed' AND version = ?3
+RETURNING version AS applied",
+                            r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?1",
+                        ],
+                    ),
+                ),
+                (
+                    "lock",
+                    &_idem::__private::EventSql::without_history(
+                        [
+                            r"WITH moved AS (
+  UPDATE doors
+     SET status = 'Closed', version = version + 1
+   WHERE door_id = $1 AND status = 'Open'
+  RETURNING version
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN doors AS seen ON seen.door_id = $1
+  LEFT JOIN moved ON TRUE",
+                            r"WITH moved AS (
+  UPDATE doors
+     SET status = 'Closed', version = version + 1
+   WHERE door_id = $1 AND status = 'Open' AND version = $2
+  RETURNING version
+)
+SELECT moved.version AS applied, seen.status AS status, seen.version AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN doors AS seen ON seen.door_id = $1
+  LEFT JOIN moved ON TRUE",
+                            r"SELECT status, version
+  FROM doors
+ WHERE door_id = $1",
+                        ],
+                        [
+                            r"UPDATE doors
+   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)
+ WHERE door_id = ? AND status = 'Open'",
+                            r"UPDATE doors
+   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)
+ WHERE door_id = ? AND status = 'Open' AND version = ?",
+                            r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?
+   FOR UPDATE",
+                        ],
+                        [
+                            r"UPDATE doors
+   SET status = 'Closed', version = version + 1
+ WHERE door_id = ?1 AND status = 'Open'
+RETURNING version AS applied",
+                            r"UPDATE doors
+   SET status = 'Closed', version = version + 1
+ WHERE door_id = ?1 AND status = 'Open' AND version = ?2
+RETURNING version AS applied",
+                            r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?1",
+                        ],
+                    ),
+                ),
             ],
         };
         const INITIAL: Self = Self::Closed;
@@ -254,26 +400,9 @@ const _: () = {
         type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
         type FireAt = _idem::__private::Fire<Door, Self>;
         const SPEC: &'static _idem::__private::EventSpec<Door> = &_idem::__private::EventSpec {
-            name: "unlock",
+            index: 0usize,
             sources: &[Door::Closed],
             repeats: true,
-            sql: _idem::__private::EventSql::without_history(
-                [
-                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
-                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Open', unlocked_by = $1, version = version + 1\n   WHERE door_id = $2 AND status = 'Closed' AND version = $3\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $2\n  LEFT JOIN moved ON TRUE",
-                    "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                ],
-                [
-                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed'",
-                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?, version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Closed' AND version = ?",
-                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
-                ],
-                [
-                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed'\nRETURNING version AS applied",
-                    "UPDATE doors\n   SET status = 'Open', unlocked_by = ?1, version = version + 1\n WHERE door_id = ?2 AND status = 'Closed' AND version = ?3\nRETURNING version AS applied",
-                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                ],
-            ),
         };
     }
     #[automatically_derived]
@@ -297,26 +426,9 @@ const _: () = {
         type Fire = _idem::__private::Fire<Door, Self, _idem::__private::Unpinned>;
         type FireAt = _idem::__private::Fire<Door, Self>;
         const SPEC: &'static _idem::__private::EventSpec<Door> = &_idem::__private::EventSpec {
-            name: "lock",
+            index: 1usize,
             sources: &[Door::Open],
             repeats: true,
-            sql: _idem::__private::EventSql::without_history(
-                [
-                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open'\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
-                    "WITH moved AS (\n  UPDATE doors\n     SET status = 'Closed', version = version + 1\n   WHERE door_id = $1 AND status = 'Open' AND version = $2\n  RETURNING version\n)\nSELECT moved.version AS applied, seen.status AS status, seen.version AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN doors AS seen ON seen.door_id = $1\n  LEFT JOIN moved ON TRUE",
-                    "SELECT status, version\n  FROM doors\n WHERE door_id = $1",
-                ],
-                [
-                    "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open'",
-                    "UPDATE doors\n   SET status = 'Closed', version = LAST_INSERT_ID(version + 1)\n WHERE door_id = ? AND status = 'Open' AND version = ?",
-                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?\n   FOR UPDATE",
-                ],
-                [
-                    "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open'\nRETURNING version AS applied",
-                    "UPDATE doors\n   SET status = 'Closed', version = version + 1\n WHERE door_id = ?1 AND status = 'Open' AND version = ?2\nRETURNING version AS applied",
-                    "SELECT status, version\n  FROM doors\n WHERE door_id = ?1",
-                ],
-            ),
         };
     }
     #[automatically_derived]

@@ -203,64 +203,393 @@ const _: () = {
                     target: Self::Refunded,
                 },
             ],
-            mermaid: "stateDiagram-v2\n    [*] --> Pending\n    Pending --> Paid: pay\n    Paid --> Refunded: refund\n    Refunded --> [*]\n",
-            dot: "digraph \"OrderStatus\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"Refunded\" [peripheries = 2];\n    \"\" -> \"Pending\";\n    \"Pending\" -> \"Paid\" [label = \"pay\"];\n    \"Paid\" -> \"Refunded\" [label = \"refund\"];\n}\n",
+            mermaid: r"stateDiagram-v2
+    [*] --> Pending
+    Pending --> Paid: pay
+    Paid --> Refunded: refund
+    Refunded --> [*]
+",
+            dot: r#"digraph "OrderStatus" {
+    rankdir = LR;
+    "" [shape = point];
+    "Refunded" [peripheries = 2];
+    "" -> "Pending";
+    "Pending" -> "Paid" [label = "pay"];
+    "Paid" -> "Refunded" [label = "refund"];
+}
+"#,
             sql: _idem::__private::MachineSql {
                 load: _idem::__private::PerDialect {
                     postgres: _idem::__private::Statement {
-                        sql: "SELECT status::text AS status, version\n  FROM shop.orders\n WHERE tenant_id = $1 AND order_id = $2",
+                        sql: r"SELECT status::text AS status, version
+  FROM shop.orders
+ WHERE tenant_id = $1 AND order_id = $2",
                         binds: &[_idem::__private::Bind::Id],
                     },
                     mysql: _idem::__private::Statement {
-                        sql: "SELECT status, version\n  FROM shop.orders\n WHERE tenant_id = ? AND order_id = ?",
+                        sql: r"SELECT status, version
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ?",
                         binds: &[_idem::__private::Bind::Id],
                     },
                     sqlite: _idem::__private::Statement {
-                        sql: "SELECT status, version\n  FROM shop.orders\n WHERE tenant_id = ?1 AND order_id = ?2",
+                        sql: r"SELECT status, version
+  FROM shop.orders
+ WHERE tenant_id = ?1 AND order_id = ?2",
                         binds: &[_idem::__private::Bind::Id],
                     },
                 },
                 history: ::core::option::Option::Some(_idem::__private::PerDialect {
-                    postgres: "CREATE TABLE IF NOT EXISTS shop.orders_history (\n  tenant_id BIGINT NOT NULL,\n  order_id BIGINT NOT NULL,\n  version BIGINT NOT NULL,\n  source TEXT NOT NULL,\n  target TEXT NOT NULL,\n  event TEXT NOT NULL,\n  cause TEXT COLLATE \"C\",\n  fingerprint TEXT,\n  at TIMESTAMPTZ NOT NULL,\n  PRIMARY KEY (tenant_id, order_id, version),\n  UNIQUE (event, cause)\n)",
-                    mysql: "CREATE TABLE IF NOT EXISTS shop.orders_history (\n  tenant_id BIGINT NOT NULL,\n  order_id BIGINT NOT NULL,\n  version BIGINT NOT NULL,\n  source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n  target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n  event VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n  cause VARBINARY(512),\n  fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,\n  at DATETIME(6) NOT NULL,\n  PRIMARY KEY (tenant_id, order_id, version),\n  UNIQUE (event, cause)\n)",
-                    sqlite: "CREATE TABLE IF NOT EXISTS shop.orders_history (\n  tenant_id INTEGER NOT NULL,\n  order_id INTEGER NOT NULL,\n  version INTEGER NOT NULL,\n  source TEXT NOT NULL,\n  target TEXT NOT NULL,\n  event TEXT NOT NULL,\n  cause TEXT,\n  fingerprint TEXT,\n  at TEXT NOT NULL,\n  PRIMARY KEY (tenant_id, order_id, version),\n  UNIQUE (event, cause)\n)",
+                    postgres: r#"CREATE TABLE IF NOT EXISTS shop.orders_history (
+  tenant_id BIGINT NOT NULL,
+  order_id BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT COLLATE "C",
+  fingerprint TEXT,
+  at TIMESTAMPTZ NOT NULL,
+  PRIMARY KEY (tenant_id, order_id, version),
+  UNIQUE (event, cause)
+)"#,
+                    mysql: r"CREATE TABLE IF NOT EXISTS shop.orders_history (
+  tenant_id BIGINT NOT NULL,
+  order_id BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  event VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  cause VARBINARY(512),
+  fingerprint VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin,
+  at DATETIME(6) NOT NULL,
+  PRIMARY KEY (tenant_id, order_id, version),
+  UNIQUE (event, cause)
+)",
+                    sqlite: r"CREATE TABLE IF NOT EXISTS shop.orders_history (
+  tenant_id INTEGER NOT NULL,
+  order_id INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event TEXT NOT NULL,
+  cause TEXT,
+  fingerprint TEXT,
+  at TEXT NOT NULL,
+  PRIMARY KEY (tenant_id, order_id, version),
+  UNIQUE (event, cause)
+)",
                 }),
                 once: true,
                 versions: true,
                 status_type: _idem::__private::PerDialect {
                     postgres: ::core::option::Option::Some(
-                        "CREATE TYPE order_status AS ENUM ('pending', 'paid', 'refunded', 'new')",
+                        r"CREATE TYPE order_status AS ENUM ('pending', 'paid', 'refunded', 'new')",
                     ),
                     mysql: ::core::option::Option::None,
                     sqlite: ::core::option::Option::None,
                 },
                 columns: _idem::__private::PerDialect {
-                    postgres: "status order_status NOT NULL DEFAULT 'pending',\n  version BIGINT NOT NULL DEFAULT 0",
-                    mysql: "status ENUM ('pending', 'paid', 'refunded', 'new') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending',\n  version BIGINT NOT NULL DEFAULT 0",
-                    sqlite: "status TEXT NOT NULL DEFAULT 'pending',\n  version INTEGER NOT NULL DEFAULT 0",
+                    postgres: r"status order_status NOT NULL DEFAULT 'pending',
+  version BIGINT NOT NULL DEFAULT 0",
+                    mysql: r"status ENUM ('pending', 'paid', 'refunded', 'new') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending',
+  version BIGINT NOT NULL DEFAULT 0",
+                    sqlite: r"status TEXT NOT NULL DEFAULT 'pending',
+  version INTEGER NOT NULL DEFAULT 0",
                 },
                 widen: _idem::__private::PerDialect {
                     postgres: ::core::option::Option::Some(
-                        "ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'pending';\nALTER TYPE order_status ADD VALUE IF NOT EXISTS 'new';\nALTER TYPE order_status ADD VALUE IF NOT EXISTS 'paid';\nALTER TYPE order_status ADD VALUE IF NOT EXISTS 'refunded'",
+                        r"ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'pending';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'new';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'paid';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'refunded'",
                     ),
                     mysql: ::core::option::Option::Some(
-                        "ALTER TABLE shop.orders\n  MODIFY status ENUM ('pending', 'paid', 'refunded', 'new') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending'",
+                        r"ALTER TABLE shop.orders
+  MODIFY status ENUM ('pending', 'paid', 'refunded', 'new') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending'",
                     ),
                     sqlite: ::core::option::Option::None,
                 },
                 unknown_values: _idem::__private::PerDialect {
-                    postgres: "SELECT status::text AS status, COUNT(*) AS held\n  FROM shop.orders\n WHERE status::text NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL\n GROUP BY status::text\n ORDER BY status::text",
-                    mysql: "SELECT MIN(status) AS status, COUNT(*) AS held\n  FROM shop.orders\n WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL\n GROUP BY CAST(status AS BINARY)\n ORDER BY CAST(status AS BINARY)",
-                    sqlite: "SELECT status, COUNT(*) AS held\n  FROM shop.orders\n WHERE status NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                    postgres: r"SELECT status::text AS status, COUNT(*) AS held
+  FROM shop.orders
+ WHERE status::text NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL
+ GROUP BY status::text
+ ORDER BY status::text",
+                    mysql: r"SELECT MIN(status) AS status, COUNT(*) AS held
+  FROM shop.orders
+ WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL
+ GROUP BY CAST(status AS BINARY)
+ ORDER BY CAST(status AS BINARY)",
+                    sqlite: r"SELECT status, COUNT(*) AS held
+  FROM shop.orders
+ WHERE status NOT IN ('pending', 'paid', 'refunded', 'new') OR status IS NULL
+ GROUP BY status
+ ORDER BY status",
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
             },
             events: &[
-                ("pay", <order::Pay as _idem::__private::EventOf<OrderStatus>>::SQL),
+                (
+                    "pay",
+                    &_idem::__private::EventSql::with_history(
+                        true,
+                        [
+                            r"WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN tenant_id = $2 AND order_id = $3 THEN 1 ELSE 0 END AS here
+    FROM shop.orders_history
+   WHERE event = 'pay' AND cause = $4::text
+), moved AS (
+  UPDATE shop.orders
+     SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
+   WHERE tenant_id = $2 AND order_id = $3 AND status IN ('pending', 'new') AND NOT EXISTS (SELECT FROM caused)
+  RETURNING tenant_id, order_id, version
+), entered AS (
+  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT tenant_id, order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $2 AND seen.order_id = $3
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE",
+                            r"WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN tenant_id = $2 AND order_id = $3 THEN 1 ELSE 0 END AS here
+    FROM shop.orders_history
+   WHERE event = 'pay' AND cause = $4::text
+), moved AS (
+  UPDATE shop.orders
+     SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
+   WHERE tenant_id = $2 AND order_id = $3 AND status IN ('pending', 'new') AND version = $6 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING tenant_id, order_id, version
+), entered AS (
+  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT tenant_id, order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $2 AND seen.order_id = $3
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE",
+                            r"SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'pay' AND caused.cause = $3::text
+  LEFT JOIN shop.orders_history AS latest
+    ON latest.tenant_id = $1 AND latest.order_id = $2
+   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2)
+  LEFT JOIN shop.orders_history AS passed
+    ON passed.tenant_id = $1 AND passed.order_id = $2
+   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2 AND target = 'paid')
+ WHERE seen.tenant_id = $1 AND seen.order_id = $2",
+                        ],
+                        [
+                            r"UPDATE shop.orders
+   SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new')",
+                            r"UPDATE shop.orders
+   SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
+ WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new') AND version = ?",
+                            r"SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'pay' AND caused.cause = ?
+  LEFT JOIN shop.orders_history AS latest
+    ON latest.tenant_id = ? AND latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? FOR UPDATE)
+  LEFT JOIN shop.orders_history AS passed
+    ON passed.tenant_id = ? AND passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? AND target = 'paid' FOR UPDATE)
+ WHERE seen.tenant_id = ? AND seen.order_id = ?
+   FOR UPDATE",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?, ?, NOW(6)
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new')
+   FOR UPDATE",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?, ?, NOW(6)
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new') AND version = ?
+   FOR UPDATE",
+                        ],
+                        [
+                            r"UPDATE shop.orders
+   SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
+ WHERE tenant_id = ?2 AND order_id = ?3 AND status IN ('pending', 'new')
+RETURNING version AS applied",
+                            r"UPDATE shop.orders
+   SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
+ WHERE tenant_id = ?2 AND order_id = ?3 AND status IN ('pending', 'new') AND version = ?4
+RETURNING version AS applied",
+                            r"SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'pay' AND caused.cause = ?3
+  LEFT JOIN shop.orders_history AS latest
+    ON latest.tenant_id = ?1 AND latest.order_id = ?2
+   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2)
+  LEFT JOIN shop.orders_history AS passed
+    ON passed.tenant_id = ?1 AND passed.order_id = ?2
+   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2 AND target = 'paid')
+ WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM shop.orders
+ WHERE tenant_id = ?3 AND order_id = ?4 AND status IN ('pending', 'new')",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM shop.orders
+ WHERE tenant_id = ?3 AND order_id = ?4 AND status IN ('pending', 'new') AND version = ?5",
+                        ],
+                    ),
+                ),
                 (
                     "refund",
-                    <order::Refund as _idem::__private::EventOf<OrderStatus>>::SQL,
+                    &_idem::__private::EventSql::with_history(
+                        true,
+                        [
+                            r"WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN tenant_id = $1 AND order_id = $2 THEN 1 ELSE 0 END AS here
+    FROM shop.orders_history
+   WHERE event = 'refund' AND cause = $3::text
+), moved AS (
+  UPDATE shop.orders
+     SET status = 'refunded', version = version + 1
+   WHERE tenant_id = $1 AND order_id = $2 AND status = 'paid' AND NOT EXISTS (SELECT FROM caused)
+  RETURNING tenant_id, order_id, version
+), entered AS (
+  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT tenant_id, order_id, version, 'paid', 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $1 AND seen.order_id = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE",
+                            r"WITH caused AS MATERIALIZED (
+  SELECT version, fingerprint, CASE WHEN tenant_id = $1 AND order_id = $2 THEN 1 ELSE 0 END AS here
+    FROM shop.orders_history
+   WHERE event = 'refund' AND cause = $3::text
+), moved AS (
+  UPDATE shop.orders
+     SET status = 'refunded', version = version + 1
+   WHERE tenant_id = $1 AND order_id = $2 AND status = 'paid' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+  RETURNING tenant_id, order_id, version
+), entered AS (
+  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT tenant_id, order_id, version, 'paid', 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+  FROM (SELECT 1) AS one
+  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $1 AND seen.order_id = $2
+  LEFT JOIN caused ON TRUE
+  LEFT JOIN moved ON TRUE",
+                            r"SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'refund' AND caused.cause = $3::text
+  LEFT JOIN shop.orders_history AS latest
+    ON latest.tenant_id = $1 AND latest.order_id = $2
+   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2)
+  LEFT JOIN shop.orders_history AS passed
+    ON passed.tenant_id = $1 AND passed.order_id = $2
+   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2 AND target = 'refunded')
+ WHERE seen.tenant_id = $1 AND seen.order_id = $2",
+                        ],
+                        [
+                            r"UPDATE shop.orders
+   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE tenant_id = ? AND order_id = ? AND status = 'paid'",
+                            r"UPDATE shop.orders
+   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
+ WHERE tenant_id = ? AND order_id = ? AND status = 'paid' AND version = ?",
+                            r"SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,
+       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'refund' AND caused.cause = ?
+  LEFT JOIN shop.orders_history AS latest
+    ON latest.tenant_id = ? AND latest.order_id = ?
+   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? FOR UPDATE)
+  LEFT JOIN shop.orders_history AS passed
+    ON passed.tenant_id = ? AND passed.order_id = ?
+   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? AND target = 'refunded' FOR UPDATE)
+ WHERE seen.tenant_id = ? AND seen.order_id = ?
+   FOR UPDATE",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ? AND status = 'paid'
+   FOR UPDATE",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ? AND status = 'paid' AND version = ?
+   FOR UPDATE",
+                        ],
+                        [
+                            r"UPDATE shop.orders
+   SET status = 'refunded', version = version + 1
+ WHERE tenant_id = ?1 AND order_id = ?2 AND status = 'paid'
+RETURNING version AS applied",
+                            r"UPDATE shop.orders
+   SET status = 'refunded', version = version + 1
+ WHERE tenant_id = ?1 AND order_id = ?2 AND status = 'paid' AND version = ?3
+RETURNING version AS applied",
+                            r"SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,
+       latest.target AS latest_target, latest.cause AS latest_cause,
+       passed.version AS passed, passed.cause AS passed_cause
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'refund' AND caused.cause = ?3
+  LEFT JOIN shop.orders_history AS latest
+    ON latest.tenant_id = ?1 AND latest.order_id = ?2
+   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2)
+  LEFT JOIN shop.orders_history AS passed
+    ON passed.tenant_id = ?1 AND passed.order_id = ?2
+   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2 AND target = 'refunded')
+ WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM shop.orders
+ WHERE tenant_id = ?3 AND order_id = ?4 AND status = 'paid'",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM shop.orders
+ WHERE tenant_id = ?3 AND order_id = ?4 AND status = 'paid' AND version = ?5",
+                        ],
+                    ),
                 ),
             ],
         };
@@ -377,31 +706,9 @@ const _: () = {
         type Fire = _idem::__private::Fire<OrderStatus, Self>;
         type FireAt = _idem::__private::Fire<OrderStatus, Self>;
         const SPEC: &'static _idem::__private::EventSpec<OrderStatus> = &_idem::__private::EventSpec {
-            name: "pay",
+            index: 0usize,
             sources: &[OrderStatus::Pending],
             repeats: false,
-            sql: _idem::__private::EventSql::with_history(
-                true,
-                [
-                    "WITH caused AS MATERIALIZED (\n  SELECT version, fingerprint, CASE WHEN tenant_id = $2 AND order_id = $3 THEN 1 ELSE 0 END AS here\n    FROM shop.orders_history\n   WHERE event = 'pay' AND cause = $4::text\n), moved AS (\n  UPDATE shop.orders\n     SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1\n   WHERE tenant_id = $2 AND order_id = $3 AND status IN ('pending', 'new') AND NOT EXISTS (SELECT FROM caused)\n  RETURNING tenant_id, order_id, version\n), entered AS (\n  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\n  SELECT tenant_id, order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()\n    FROM moved\n)\nSELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here\n  FROM (SELECT 1) AS one\n  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $2 AND seen.order_id = $3\n  LEFT JOIN caused ON TRUE\n  LEFT JOIN moved ON TRUE",
-                    "WITH caused AS MATERIALIZED (\n  SELECT version, fingerprint, CASE WHEN tenant_id = $2 AND order_id = $3 THEN 1 ELSE 0 END AS here\n    FROM shop.orders_history\n   WHERE event = 'pay' AND cause = $4::text\n), moved AS (\n  UPDATE shop.orders\n     SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1\n   WHERE tenant_id = $2 AND order_id = $3 AND status IN ('pending', 'new') AND version = $6 AND NOT EXISTS (SELECT FROM caused)\n  RETURNING tenant_id, order_id, version\n), entered AS (\n  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\n  SELECT tenant_id, order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()\n    FROM moved\n)\nSELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here\n  FROM (SELECT 1) AS one\n  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $2 AND seen.order_id = $3\n  LEFT JOIN caused ON TRUE\n  LEFT JOIN moved ON TRUE",
-                    "SELECT seen.status::text AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint,\n       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,\n       latest.target AS latest_target, latest.cause AS latest_cause,\n       passed.version AS passed, passed.cause AS passed_cause\n  FROM shop.orders AS seen\n  LEFT JOIN shop.orders_history AS caused\n    ON caused.event = 'pay' AND caused.cause = $3::text\n  LEFT JOIN shop.orders_history AS latest\n    ON latest.tenant_id = $1 AND latest.order_id = $2\n   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2)\n  LEFT JOIN shop.orders_history AS passed\n    ON passed.tenant_id = $1 AND passed.order_id = $2\n   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2 AND target = 'paid')\n WHERE seen.tenant_id = $1 AND seen.order_id = $2",
-                ],
-                [
-                    "UPDATE shop.orders\n   SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)\n WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new')",
-                    "UPDATE shop.orders\n   SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)\n WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new') AND version = ?",
-                    "SELECT seen.status AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint,\n       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,\n       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,\n       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause\n  FROM shop.orders AS seen\n  LEFT JOIN shop.orders_history AS caused\n    ON caused.event = 'pay' AND caused.cause = ?\n  LEFT JOIN shop.orders_history AS latest\n    ON latest.tenant_id = ? AND latest.order_id = ?\n   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? FOR UPDATE)\n  LEFT JOIN shop.orders_history AS passed\n    ON passed.tenant_id = ? AND passed.order_id = ?\n   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? AND target = 'paid' FOR UPDATE)\n WHERE seen.tenant_id = ? AND seen.order_id = ?\n   FOR UPDATE",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?, ?, NOW(6)\n  FROM shop.orders\n WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new')\n   FOR UPDATE",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?, ?, NOW(6)\n  FROM shop.orders\n WHERE tenant_id = ? AND order_id = ? AND status IN ('pending', 'new') AND version = ?\n   FOR UPDATE",
-                ],
-                [
-                    "UPDATE shop.orders\n   SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1\n WHERE tenant_id = ?2 AND order_id = ?3 AND status IN ('pending', 'new')\nRETURNING version AS applied",
-                    "UPDATE shop.orders\n   SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1\n WHERE tenant_id = ?2 AND order_id = ?3 AND status IN ('pending', 'new') AND version = ?4\nRETURNING version AS applied",
-                    "SELECT seen.status AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint,\n       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,\n       latest.target AS latest_target, latest.cause AS latest_cause,\n       passed.version AS passed, passed.cause AS passed_cause\n  FROM shop.orders AS seen\n  LEFT JOIN shop.orders_history AS caused\n    ON caused.event = 'pay' AND caused.cause = ?3\n  LEFT JOIN shop.orders_history AS latest\n    ON latest.tenant_id = ?1 AND latest.order_id = ?2\n   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2)\n  LEFT JOIN shop.orders_history AS passed\n    ON passed.tenant_id = ?1 AND passed.order_id = ?2\n   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2 AND target = 'paid')\n WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')\n  FROM shop.orders\n WHERE tenant_id = ?3 AND order_id = ?4 AND status IN ('pending', 'new')",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')\n  FROM shop.orders\n WHERE tenant_id = ?3 AND order_id = ?4 AND status IN ('pending', 'new') AND version = ?5",
-                ],
-            ),
         };
         fn fingerprint(&self) -> ::core::option::Option<_idem::__private::Fingerprint> {
             ::core::option::Option::Some(
@@ -428,31 +735,9 @@ const _: () = {
         type Fire = _idem::__private::Fire<OrderStatus, Self>;
         type FireAt = _idem::__private::Fire<OrderStatus, Self>;
         const SPEC: &'static _idem::__private::EventSpec<OrderStatus> = &_idem::__private::EventSpec {
-            name: "refund",
+            index: 1usize,
             sources: &[OrderStatus::Paid],
             repeats: false,
-            sql: _idem::__private::EventSql::with_history(
-                true,
-                [
-                    "WITH caused AS MATERIALIZED (\n  SELECT version, fingerprint, CASE WHEN tenant_id = $1 AND order_id = $2 THEN 1 ELSE 0 END AS here\n    FROM shop.orders_history\n   WHERE event = 'refund' AND cause = $3::text\n), moved AS (\n  UPDATE shop.orders\n     SET status = 'refunded', version = version + 1\n   WHERE tenant_id = $1 AND order_id = $2 AND status = 'paid' AND NOT EXISTS (SELECT FROM caused)\n  RETURNING tenant_id, order_id, version\n), entered AS (\n  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\n  SELECT tenant_id, order_id, version, 'paid', 'refunded', 'refund', $3::text, $4::text, clock_timestamp()\n    FROM moved\n)\nSELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here\n  FROM (SELECT 1) AS one\n  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $1 AND seen.order_id = $2\n  LEFT JOIN caused ON TRUE\n  LEFT JOIN moved ON TRUE",
-                    "WITH caused AS MATERIALIZED (\n  SELECT version, fingerprint, CASE WHEN tenant_id = $1 AND order_id = $2 THEN 1 ELSE 0 END AS here\n    FROM shop.orders_history\n   WHERE event = 'refund' AND cause = $3::text\n), moved AS (\n  UPDATE shop.orders\n     SET status = 'refunded', version = version + 1\n   WHERE tenant_id = $1 AND order_id = $2 AND status = 'paid' AND version = $5 AND NOT EXISTS (SELECT FROM caused)\n  RETURNING tenant_id, order_id, version\n), entered AS (\n  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\n  SELECT tenant_id, order_id, version, 'paid', 'refunded', 'refund', $3::text, $4::text, clock_timestamp()\n    FROM moved\n)\nSELECT moved.version AS applied, seen.status::text AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here\n  FROM (SELECT 1) AS one\n  LEFT JOIN shop.orders AS seen ON seen.tenant_id = $1 AND seen.order_id = $2\n  LEFT JOIN caused ON TRUE\n  LEFT JOIN moved ON TRUE",
-                    "SELECT seen.status::text AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint,\n       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,\n       latest.target AS latest_target, latest.cause AS latest_cause,\n       passed.version AS passed, passed.cause AS passed_cause\n  FROM shop.orders AS seen\n  LEFT JOIN shop.orders_history AS caused\n    ON caused.event = 'refund' AND caused.cause = $3::text\n  LEFT JOIN shop.orders_history AS latest\n    ON latest.tenant_id = $1 AND latest.order_id = $2\n   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2)\n  LEFT JOIN shop.orders_history AS passed\n    ON passed.tenant_id = $1 AND passed.order_id = $2\n   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2 AND target = 'refunded')\n WHERE seen.tenant_id = $1 AND seen.order_id = $2",
-                ],
-                [
-                    "UPDATE shop.orders\n   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)\n WHERE tenant_id = ? AND order_id = ? AND status = 'paid'",
-                    "UPDATE shop.orders\n   SET status = 'refunded', version = LAST_INSERT_ID(version + 1)\n WHERE tenant_id = ? AND order_id = ? AND status = 'paid' AND version = ?",
-                    "SELECT seen.status AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint,\n       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,\n       latest.target AS latest_target, CONVERT(latest.cause USING utf8mb4) AS latest_cause,\n       passed.version AS passed, CONVERT(passed.cause USING utf8mb4) AS passed_cause\n  FROM shop.orders AS seen\n  LEFT JOIN shop.orders_history AS caused\n    ON caused.event = 'refund' AND caused.cause = ?\n  LEFT JOIN shop.orders_history AS latest\n    ON latest.tenant_id = ? AND latest.order_id = ?\n   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? FOR UPDATE)\n  LEFT JOIN shop.orders_history AS passed\n    ON passed.tenant_id = ? AND passed.order_id = ?\n   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? AND target = 'refunded' FOR UPDATE)\n WHERE seen.tenant_id = ? AND seen.order_id = ?\n   FOR UPDATE",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)\n  FROM shop.orders\n WHERE tenant_id = ? AND order_id = ? AND status = 'paid'\n   FOR UPDATE",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)\n  FROM shop.orders\n WHERE tenant_id = ? AND order_id = ? AND status = 'paid' AND version = ?\n   FOR UPDATE",
-                ],
-                [
-                    "UPDATE shop.orders\n   SET status = 'refunded', version = version + 1\n WHERE tenant_id = ?1 AND order_id = ?2 AND status = 'paid'\nRETURNING version AS applied",
-                    "UPDATE shop.orders\n   SET status = 'refunded', version = version + 1\n WHERE tenant_id = ?1 AND order_id = ?2 AND status = 'paid' AND version = ?3\nRETURNING version AS applied",
-                    "SELECT seen.status AS status, seen.version AS version,\n       caused.version AS caused, caused.fingerprint AS caused_fingerprint,\n       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here,\n       latest.target AS latest_target, latest.cause AS latest_cause,\n       passed.version AS passed, passed.cause AS passed_cause\n  FROM shop.orders AS seen\n  LEFT JOIN shop.orders_history AS caused\n    ON caused.event = 'refund' AND caused.cause = ?3\n  LEFT JOIN shop.orders_history AS latest\n    ON latest.tenant_id = ?1 AND latest.order_id = ?2\n   AND latest.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2)\n  LEFT JOIN shop.orders_history AS passed\n    ON passed.tenant_id = ?1 AND passed.order_id = ?2\n   AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2 AND target = 'refunded')\n WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')\n  FROM shop.orders\n WHERE tenant_id = ?3 AND order_id = ?4 AND status = 'paid'",
-                    "INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)\nSELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')\n  FROM shop.orders\n WHERE tenant_id = ?3 AND order_id = ?4 AND status = 'paid' AND version = ?5",
-                ],
-            ),
         };
     }
     #[automatically_derived]

@@ -162,20 +162,41 @@ const _: () = {
                     target: Self::Wet,
                 },
             ],
-            mermaid: "stateDiagram-v2\n    [*] --> Soft\n    Soft --> Hard: press\n    Wet --> Hard: press\n    Soft --> Wet: dip\n    Hard --> [*]\n",
-            dot: "digraph \"Seal\" {\n    rankdir = LR;\n    \"\" [shape = point];\n    \"Hard\" [peripheries = 2];\n    \"\" -> \"Soft\";\n    \"Soft\" -> \"Hard\" [label = \"press\"];\n    \"Wet\" -> \"Hard\" [label = \"press\"];\n    \"Soft\" -> \"Wet\" [label = \"dip\"];\n}\n",
+            mermaid: r"stateDiagram-v2
+    [*] --> Soft
+    Soft --> Hard: press
+    Wet --> Hard: press
+    Soft --> Wet: dip
+    Hard --> [*]
+",
+            dot: r#"digraph "Seal" {
+    rankdir = LR;
+    "" [shape = point];
+    "Hard" [peripheries = 2];
+    "" -> "Soft";
+    "Soft" -> "Hard" [label = "press"];
+    "Wet" -> "Hard" [label = "press"];
+    "Soft" -> "Wet" [label = "dip"];
+}
+"#,
             sql: _idem::__private::MachineSql {
                 load: _idem::__private::PerDialect {
                     postgres: _idem::__private::Statement {
-                        sql: "SELECT status::text AS status, 0 AS version\n  FROM seals\n WHERE seal_id = $1",
+                        sql: r"SELECT status::text AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = $1",
                         binds: &[_idem::__private::Bind::Id],
                     },
                     mysql: _idem::__private::Statement {
-                        sql: "SELECT CAST(status AS CHAR) AS status, 0 AS version\n  FROM seals\n WHERE seal_id = ?",
+                        sql: r"SELECT CAST(status AS CHAR) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?",
                         binds: &[_idem::__private::Bind::Id],
                     },
                     sqlite: _idem::__private::Statement {
-                        sql: "SELECT CAST(status AS TEXT) AS status, 0 AS version\n  FROM seals\n WHERE seal_id = ?1",
+                        sql: r"SELECT CAST(status AS TEXT) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?1",
                         binds: &[_idem::__private::Bind::Id],
                     },
                 },
@@ -188,30 +209,156 @@ const _: () = {
                     sqlite: ::core::option::Option::None,
                 },
                 columns: _idem::__private::PerDialect {
-                    postgres: "status SMALLINT NOT NULL DEFAULT 1,\n  CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
-                    mysql: "status SMALLINT NOT NULL DEFAULT 1,\n  CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
-                    sqlite: "status INTEGER NOT NULL DEFAULT 1",
+                    postgres: r"status SMALLINT NOT NULL DEFAULT 1,
+  CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
+                    mysql: r"status SMALLINT NOT NULL DEFAULT 1,
+  CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
+                    sqlite: r"status INTEGER NOT NULL DEFAULT 1",
                 },
                 widen: _idem::__private::PerDialect {
                     postgres: ::core::option::Option::Some(
-                        "ALTER TABLE seals\n  DROP CONSTRAINT IF EXISTS seals_status_check,\n  ADD CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
+                        r"ALTER TABLE seals
+  DROP CONSTRAINT IF EXISTS seals_status_check,
+  ADD CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
                     ),
                     mysql: ::core::option::Option::Some(
-                        "ALTER TABLE seals\n  DROP CONSTRAINT seals_status_check,\n  ADD CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
+                        r"ALTER TABLE seals
+  DROP CONSTRAINT seals_status_check,
+  ADD CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
                     ),
                     sqlite: ::core::option::Option::None,
                 },
                 unknown_values: _idem::__private::PerDialect {
-                    postgres: "SELECT status::text AS status, COUNT(*) AS held\n  FROM seals\n WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                    mysql: "SELECT CAST(status AS CHAR) AS status, COUNT(*) AS held\n  FROM seals\n WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL\n GROUP BY status\n ORDER BY status",
-                    sqlite: "SELECT CAST(status AS TEXT) AS status, COUNT(*) AS held\n  FROM seals\n WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL\n GROUP BY status\n ORDER BY status",
+                    postgres: r"SELECT status::text AS status, COUNT(*) AS held
+  FROM seals
+ WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL
+ GROUP BY status
+ ORDER BY status",
+                    mysql: r"SELECT CAST(status AS CHAR) AS status, COUNT(*) AS held
+  FROM seals
+ WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL
+ GROUP BY status
+ ORDER BY status",
+                    sqlite: r"SELECT CAST(status AS TEXT) AS status, COUNT(*) AS held
+  FROM seals
+ WHERE status NOT IN (1, 2, 3, 30) OR status IS NULL
+ GROUP BY status
+ ORDER BY status",
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
             },
             events: &[
-                ("press", <seal::Press as _idem::__private::EventOf<Seal>>::SQL),
-                ("dip", <seal::Dip as _idem::__private::EventOf<Seal>>::SQL),
+                (
+                    "press",
+                    &_idem::__private::EventSql::without_history(
+                        [
+                            r"WITH moved AS (
+  UPDATE seals
+     SET status = 3
+   WHERE seal_id = $1 AND status IN (1, 2)
+  RETURNING 0 AS version
+)
+SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN seals AS seen ON seen.seal_id = $1
+  LEFT JOIN moved ON TRUE",
+                            r"WITH moved AS (
+  UPDATE seals
+     SET status = 3
+   WHERE seal_id = $1 AND status IN (1, 2)
+  RETURNING 0 AS version
+)
+SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN seals AS seen ON seen.seal_id = $1
+  LEFT JOIN moved ON TRUE",
+                            r"SELECT status::text AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = $1",
+                        ],
+                        [
+                            r"UPDATE seals
+   SET status = 3
+ WHERE seal_id = ? AND status IN (1, 2)",
+                            r"UPDATE seals
+   SET status = 3
+ WHERE seal_id = ? AND status IN (1, 2)",
+                            r"SELECT CAST(status AS CHAR) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?
+   FOR UPDATE",
+                        ],
+                        [
+                            r"UPDATE seals
+   SET status = 3
+ WHERE seal_id = ?1 AND status IN (1, 2)
+RETURNING 0 AS applied",
+                            r"UPDATE seals
+   SET status = 3
+ WHERE seal_id = ?1 AND status IN (1, 2)
+RETURNING 0 AS applied",
+                            r"SELECT CAST(status AS TEXT) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?1",
+                        ],
+                    ),
+                ),
+                (
+                    "dip",
+                    &_idem::__private::EventSql::without_history(
+                        [
+                            r"WITH moved AS (
+  UPDATE seals
+     SET status = 2
+   WHERE seal_id = $1 AND status = 1
+  RETURNING 0 AS version
+)
+SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN seals AS seen ON seen.seal_id = $1
+  LEFT JOIN moved ON TRUE",
+                            r"WITH moved AS (
+  UPDATE seals
+     SET status = 2
+   WHERE seal_id = $1 AND status = 1
+  RETURNING 0 AS version
+)
+SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version
+  FROM (SELECT 1) AS one
+  LEFT JOIN seals AS seen ON seen.seal_id = $1
+  LEFT JOIN moved ON TRUE",
+                            r"SELECT status::text AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = $1",
+                        ],
+                        [
+                            r"UPDATE seals
+   SET status = 2
+ WHERE seal_id = ? AND status = 1",
+                            r"UPDATE seals
+   SET status = 2
+ WHERE seal_id = ? AND status = 1",
+                            r"SELECT CAST(status AS CHAR) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?
+   FOR UPDATE",
+                        ],
+                        [
+                            r"UPDATE seals
+   SET status = 2
+ WHERE seal_id = ?1 AND status = 1
+RETURNING 0 AS applied",
+                            r"UPDATE seals
+   SET status = 2
+ WHERE seal_id = ?1 AND status = 1
+RETURNING 0 AS applied",
+                            r"SELECT CAST(status AS TEXT) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?1",
+                        ],
+                    ),
+                ),
             ],
         };
         const INITIAL: Self = Self::Soft;
@@ -266,26 +413,9 @@ const _: () = {
         type Fire = _idem::__private::Fire<Seal, Self>;
         type FireAt = _idem::__private::Fire<Seal, Self>;
         const SPEC: &'static _idem::__private::EventSpec<Seal> = &_idem::__private::EventSpec {
-            name: "press",
+            index: 0usize,
             sources: &[Seal::Soft, Seal::Wet],
             repeats: false,
-            sql: _idem::__private::EventSql::without_history(
-                [
-                    "WITH moved AS (\n  UPDATE seals\n     SET status = 3\n   WHERE seal_id = $1 AND status IN (1, 2)\n  RETURNING 0 AS version\n)\nSELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN seals AS seen ON seen.seal_id = $1\n  LEFT JOIN moved ON TRUE",
-                    "WITH moved AS (\n  UPDATE seals\n     SET status = 3\n   WHERE seal_id = $1 AND status IN (1, 2)\n  RETURNING 0 AS version\n)\nSELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN seals AS seen ON seen.seal_id = $1\n  LEFT JOIN moved ON TRUE",
-                    "SELECT status::text AS status, 0 AS version\n  FROM seals\n WHERE seal_id = $1",
-                ],
-                [
-                    "UPDATE seals\n   SET status = 3\n WHERE seal_id = ? AND status IN (1, 2)",
-                    "UPDATE seals\n   SET status = 3\n WHERE seal_id = ? AND status IN (1, 2)",
-                    "SELECT CAST(status AS CHAR) AS status, 0 AS version\n  FROM seals\n WHERE seal_id = ?\n   FOR UPDATE",
-                ],
-                [
-                    "UPDATE seals\n   SET status = 3\n WHERE seal_id = ?1 AND status IN (1, 2)\nRETURNING 0 AS applied",
-                    "UPDATE seals\n   SET status = 3\n WHERE seal_id = ?1 AND status IN (1, 2)\nRETURNING 0 AS applied",
-                    "SELECT CAST(status AS TEXT) AS status, 0 AS version\n  FROM seals\n WHERE seal_id = ?1",
-                ],
-            ),
         };
     }
     #[automatically_derived]
@@ -317,26 +447,9 @@ const _: () = {
         type Fire = _idem::__private::Fire<Seal, Self>;
         type FireAt = _idem::__private::Fire<Seal, Self>;
         const SPEC: &'static _idem::__private::EventSpec<Seal> = &_idem::__private::EventSpec {
-            name: "dip",
+            index: 1usize,
             sources: &[Seal::Soft],
             repeats: false,
-            sql: _idem::__private::EventSql::without_history(
-                [
-                    "WITH moved AS (\n  UPDATE seals\n     SET status = 2\n   WHERE seal_id = $1 AND status = 1\n  RETURNING 0 AS version\n)\nSELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN seals AS seen ON seen.seal_id = $1\n  LEFT JOIN moved ON TRUE",
-                    "WITH moved AS (\n  UPDATE seals\n     SET status = 2\n   WHERE seal_id = $1 AND status = 1\n  RETURNING 0 AS version\n)\nSELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.seal_id IS NOT NULL THEN 0 END AS version\n  FROM (SELECT 1) AS one\n  LEFT JOIN seals AS seen ON seen.seal_id = $1\n  LEFT JOIN moved ON TRUE",
-                    "SELECT status::text AS status, 0 AS version\n  FROM seals\n WHERE seal_id = $1",
-                ],
-                [
-                    "UPDATE seals\n   SET status = 2\n WHERE seal_id = ? AND status = 1",
-                    "UPDATE seals\n   SET status = 2\n WHERE seal_id = ? AND status = 1",
-                    "SELECT CAST(status AS CHAR) AS status, 0 AS version\n  FROM seals\n WHERE seal_id = ?\n   FOR UPDATE",
-                ],
-                [
-                    "UPDATE seals\n   SET status = 2\n WHERE seal_id = ?1 AND status = 1\nRETURNING 0 AS applied",
-                    "UPDATE seals\n   SET status = 2\n WHERE seal_id = ?1 AND status = 1\nRETURNING 0 AS applied",
-                    "SELECT CAST(status AS TEXT) AS status, 0 AS version\n  FROM seals\n WHERE seal_id = ?1",
-                ],
-            ),
         };
     }
     #[automatically_derived]
