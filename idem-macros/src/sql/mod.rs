@@ -2,6 +2,7 @@
 
 mod columns;
 mod create;
+mod guard;
 mod history;
 mod keywords;
 mod mysql;
@@ -15,6 +16,8 @@ mod writer;
 
 use self::writer::Writer;
 use crate::machine::model::{Event, Model};
+
+pub(crate) use self::guard::{GuardSql, RepairSql};
 
 /// What a statement's next parameters are; the runtime's type of that name says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +121,17 @@ pub(crate) fn columns(model: &Model) -> ColumnsSql {
         widen: PerDialect::new(|dialect| columns::widen(dialect, model)),
         unknown_values: PerDialect::new(|dialect| columns::unknown_values(dialect, model)),
     }
+}
+
+/// The guard of the machine's table.
+pub(crate) fn guard(model: &Model) -> PerDialect<GuardSql> {
+    PerDialect::new(|dialect| guard::guard(dialect, model))
+}
+
+/// The statements of a repair, when the machine keeps a history.
+pub(crate) fn repair(model: &Model) -> Option<PerDialect<RepairSql>> {
+    let history = model.history.as_ref()?;
+    Some(PerDialect::new(|dialect| guard::repair(dialect, model, history)))
 }
 
 /// All statements of one event.
