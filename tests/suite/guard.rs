@@ -1,5 +1,9 @@
 //! The guard: triggers that refuse what no declared transition leads to.
 
+mod releases;
+mod repair;
+mod ways;
+
 use idem_runtime::machine::{Guard, GuardRefusal, Refused, guard_refusal};
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
@@ -23,8 +27,12 @@ pub(crate) fn add(suite: &mut Suite) {
             null_is_no_state,
             every_event_passes_the_guard,
             which_guard_is_installed,
+            other_errors_are_no_refusal,
         ]
     );
+    releases::add(suite);
+    repair::add(suite);
+    ways::add(suite);
 }
 
 /// Installs the guard of a machine.
@@ -255,4 +263,33 @@ async fn which_guard_is_installed<DB: Engine>(db: TestDb<DB>) -> TestResult {
     db.execute(schema::guard_removal::<OrderStatus>(DB::DIALECT)).await?;
     ensure!(idem.guard::<OrderStatus>().await? == Guard::Missing, "removed");
     db.execute("INSERT INTO orders (order_id, status) VALUES (1, 'done')").await.map(drop)
+}
+
+/// Not even those of a trigger of the user's own that fails as the guard does.
+async fn other_errors_are_no_refusal<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    shop::create_tables(&db).await?;
+    let idem = db.idem(2).await?;
+    new_order(&db, 1).await?;
+    db.execute(match DB::DIALECT {
+        Dialect::Postgres => {
+            "CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'ID001', MESSAGE = 'guard: undeclared transition'; END $$;
+             CREATE TRIGGER own AFTER UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION own()"
+        }
+        Dialect::MySql => {
+            "CREATE TRIGGER own AFTER UPDATE ON orders FOR EACH ROW \
+             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'guard: undeclared transition'"
+        }
+        Dialect::Sqlite => {
+            "CREATE TRIGGER own AFTER UPDATE ON orders BEGIN SELECT RAISE(ABORT, 'guard: undeclared transition'); END"
+        }
+    })
+    .await?;
+    let statements = ["UPDATE orders SET carrier = 'sf'", "INSERT INTO orders (order_id) VALUES (1)", "no statement"];
+    for sql in statements {
+        let error = attempt(&idem, sql.to_owned()).await?.expect_err("refused, but not by the guard");
+        ensure!(guard_refusal(&error).is_none(), "{error:?}");
+    }
+    answer!(OrderStatus::row(1).fire(Cancel).run(&idem).await, Err(TransitionError::Database(_)));
+    Ok(())
 }

@@ -1,18 +1,18 @@
-//! The guard: triggers that refuse every status that the machine's transitions do not lead to, and the statements that
-//! put a row right past them.
+//! The guard: triggers that refuse every status that the machine's transitions do not lead to.
 //!
 //! They look at what has become of the row (`AFTER`), so that no other trigger can change it behind them and that an
 //! upsert is judged by what it did. Their names stay, so that a new release replaces what an old one installed; the
 //! guard's own name, which they carry in their text, says of which transitions they are.
 
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+mod tests;
+
 use std::collections::BTreeSet;
 
+use super::Dialect;
 use super::writer::{Writer, is_one_of, literal, value};
-use super::{Bind, Dialect, Statement};
-use crate::machine::model::{History, Model, Repr, StateId, Stored};
-
-/// The event under which the history keeps a repair.
-pub(crate) const REPAIR: &str = "repair";
+use crate::machine::model::{Model, Repr, StateId, Stored};
 
 /// The longest part of the triggers' names that names the table and the column. With the longest end it makes the 63
 /// bytes that PostgreSQL keeps.
@@ -27,16 +27,6 @@ pub(crate) struct GuardSql {
     pub(crate) install: String,
     pub(crate) remove: String,
     pub(crate) find: String,
-}
-
-/// The statements of a repair; the runtime's type of that name says what each of them is.
-pub(crate) struct RepairSql {
-    pub(crate) lock: Option<Statement>,
-    pub(crate) read: Statement,
-    pub(crate) open: String,
-    pub(crate) enter: Statement,
-    pub(crate) write: Statement,
-    pub(crate) close: String,
 }
 
 /// The guard of one dialect.
@@ -58,7 +48,11 @@ impl<'m> Guard<'m> {
 
     /// `orders_status_guard_1a2b3c4d`: two machines that allow the same have one name.
     fn name(&self) -> String {
-        format!("{}_{:08x}", base_name(self.model), hash(&table_text(self.model)))
+        format!("{}_{}", base_name(self.model), self.hash())
+    }
+
+    fn hash(&self) -> String {
+        format!("{:08x}", hash(&table_text(self.model)))
     }
 
     /// The name of a trigger, with its schema where a statement has to say it.
@@ -84,10 +78,23 @@ impl<'m> Guard<'m> {
             Dialect::Postgres => {
                 format!("DROP FUNCTION IF EXISTS {}() CASCADE", self.in_schema(&base_name(self.model)))
             }
-            Dialect::MySql | Dialect::Sqlite => {
-                let drop = |event| format!("DROP TRIGGER IF EXISTS {}", self.trigger(event));
-                [drop("update"), drop("insert")].join(";\n")
-            }
+            Dialect::MySql | Dialect::Sqlite => self.drop_triggers(),
+        }
+    }
+
+    fn drop_triggers(&self) -> String {
+        let drop = |event: &&str| match self.dialect {
+            Dialect::Postgres => format!("DROP TRIGGER IF EXISTS {} ON {}", self.local(event), self.writer.table()),
+            Dialect::MySql | Dialect::Sqlite => format!("DROP TRIGGER IF EXISTS {}", self.trigger(event)),
+        };
+        self.events().iter().map(drop).collect::<Vec<_>>().join(";\n")
+    }
+
+    /// What each trigger waits for.
+    fn events(&self) -> &'static [&'static str] {
+        match self.dialect {
+            Dialect::Postgres => &["update", "insert", "delete"],
+            Dialect::MySql | Dialect::Sqlite => &["update", "insert"],
         }
     }
 
@@ -117,10 +124,10 @@ impl<'m> Guard<'m> {
         let (update, insert, delete) = (self.local("update"), self.local("insert"), self.local("delete"));
         let (of_table, initial) = (literal(&table), self.is_initial(&self.as_value("NEW")));
         let (old, new) = (self.as_value("OLD"), self.as_value("NEW"));
-        let (remove, create) = (self.remove(), self.function(&function));
+        let (create, drop) = (self.function(&function), self.drop_triggers());
         format!(
-            "{remove};
-{create};
+            "{create};
+{drop};
 CREATE TRIGGER {update} AFTER UPDATE ON {table}
   FOR EACH ROW WHEN ({old} IS DISTINCT FROM {new}) EXECUTE FUNCTION {function}();
 CREATE TRIGGER {insert} AFTER INSERT ON {table}
@@ -177,7 +184,7 @@ END
 "
         );
         let quote = dollar_quote(&body);
-        format!("CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS {quote}{body}{quote}")
+        format!("CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS {quote}{body}{quote}")
     }
 
     /// The table and the identifier of a row, to know it again.
@@ -205,14 +212,14 @@ END
     }
 
     fn install_mysql(&self) -> String {
-        let (table, open, remove) = (self.writer.table(), self.create_open_table(), self.remove());
+        let (table, open, drop) = (self.writer.table(), self.create_open_table(), self.drop_triggers());
         let (update, insert, ty) = (self.trigger("update"), self.trigger("insert"), self.variable_type());
         let (old, new, opened) = (self.as_value("OLD"), self.as_value("NEW"), is_open(self.dialect));
         let (leads, initial) = (self.leads("source", "target", "          "), self.is_initial("target"));
         let (undeclared, not_initial) = (self.message(UNDECLARED), self.message(NOT_INITIAL));
         format!(
             "{open};
-{remove};
+{drop};
 CREATE TRIGGER {update} AFTER UPDATE ON {table} FOR EACH ROW
 BEGIN
   DECLARE source {ty} DEFAULT {old};
@@ -235,14 +242,14 @@ END"
     }
 
     fn install_sqlite(&self) -> String {
-        let (table, open, remove) = (self.writer.table_name(), self.create_open_table(), self.remove());
+        let (table, open, drop) = (self.writer.table_name(), self.create_open_table(), self.drop_triggers());
         let (update, insert, status) = (self.trigger("update"), self.trigger("insert"), self.writer.status());
         let (old, new, opened) = (self.as_value("OLD"), self.as_value("NEW"), is_open(self.dialect));
         let (leads, initial) = (self.leads(&old, &new, "       "), self.is_initial(&new));
         let (undeclared, not_initial) = (self.message(UNDECLARED), self.message(NOT_INITIAL));
         format!(
             "{open};
-{remove};
+{drop};
 CREATE TRIGGER {update} AFTER UPDATE OF {status} ON {table}
  WHEN {old} IS NOT {new}
   AND (   {leads}) IS NOT TRUE
@@ -275,43 +282,46 @@ END"
 
     /// Tells by one word whether the triggers are there and of these transitions. One of them alone guards nothing.
     fn find(&self) -> String {
-        let name = literal(&self.name());
-        let names = |events: &[&str]| {
-            let names = events.iter().map(|event| literal(&format!("{}_{event}", base_name(self.model))));
-            names.collect::<Vec<_>>().join(", ")
+        // The whole name may stand in the text with its quotes doubled.
+        let hash = literal(&format!("_guard_{}", self.hash()));
+        let triggers = self.events().len();
+        let (same, from) = match self.dialect {
+            Dialect::Postgres => (format!("CASE WHEN strpos(prosrc, {hash}) > 0 THEN 1 END"), self.in_postgres()),
+            Dialect::MySql => (format!("LOCATE({hash}, ACTION_STATEMENT) > 0"), self.in_mysql()),
+            Dialect::Sqlite => (format!("instr(sql, {hash}) > 0"), self.in_sqlite()),
         };
-        match self.dialect {
-            Dialect::Postgres => {
-                let (table, names) = (literal(&self.writer.table()), names(&["update", "insert", "delete"]));
-                let same = format!("SUM(CASE WHEN strpos(prosrc, {name}) > 0 THEN 1 END)");
-                format!(
-                    "SELECT {}
-  FROM pg_trigger
+        format!(
+            "SELECT CASE WHEN COUNT(*) < {triggers} THEN 'missing'
+            WHEN SUM({same}) = {triggers} THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM {from}"
+        )
+    }
+
+    fn in_postgres(&self) -> String {
+        let (table, names) = (literal(&self.writer.table()), self.names());
+        format!(
+            "pg_trigger
   JOIN pg_proc ON pg_proc.oid = tgfoid
- WHERE tgrelid = to_regclass({table}) AND tgenabled IN ('O', 'A') AND tgname IN ({names})",
-                    word(3, &same)
-                )
-            }
-            Dialect::MySql => {
-                let schema = self.model.table.rsplit_once('.').map(|(schema, _)| literal(schema));
-                let (schema, names) = (schema.unwrap_or("DATABASE()".to_owned()), names(&["update", "insert"]));
-                format!(
-                    "SELECT {}
-  FROM information_schema.TRIGGERS
- WHERE TRIGGER_SCHEMA = {schema} AND TRIGGER_NAME IN ({names})",
-                    word(2, &format!("SUM(LOCATE({name}, ACTION_STATEMENT) > 0)"))
-                )
-            }
-            Dialect::Sqlite => {
-                let (schema, names) = (schema(&self.writer, self.model), names(&["update", "insert"]));
-                format!(
-                    "SELECT {}
-  FROM {schema}sqlite_master
- WHERE type = 'trigger' AND name IN ({names})",
-                    word(2, &format!("SUM(instr(sql, {name}) > 0)"))
-                )
-            }
-        }
+ WHERE tgrelid = to_regclass({table}) AND tgenabled IN ('O', 'A') AND tgname IN ({names})"
+        )
+    }
+
+    fn in_mysql(&self) -> String {
+        let schema = self.model.table.rsplit_once('.').map(|(schema, _)| literal(schema));
+        let (schema, names) = (schema.unwrap_or("DATABASE()".to_owned()), self.names());
+        format!("information_schema.TRIGGERS\n WHERE TRIGGER_SCHEMA = {schema} AND TRIGGER_NAME IN ({names})")
+    }
+
+    fn in_sqlite(&self) -> String {
+        let (schema, names) = (schema(&self.writer, self.model), self.names());
+        format!("{schema}sqlite_master\n WHERE type = 'trigger' AND name IN ({names})")
+    }
+
+    /// The names of the triggers as texts.
+    fn names(&self) -> String {
+        let names = self.events().iter().map(|event| literal(&format!("{}_{event}", base_name(self.model))));
+        names.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -322,7 +332,7 @@ const NOT_INITIAL: &str = "not an initial state";
 const REFUSED: u16 = 45001;
 
 /// The table of an open guard, where it is one.
-const OPEN: &str = "idem_repair";
+pub(super) const OPEN: &str = "idem_repair";
 
 /// Whether this very transaction has opened the guard. A value that stays in the session is that of another one.
 const OPENED: &str = "current_setting('idem.repair', true) = txid_current()::text";
@@ -344,14 +354,8 @@ fn dollar_quote(text: &str) -> String {
     quote
 }
 
-fn word(triggers: u8, same: &str) -> String {
-    format!(
-        "CASE WHEN COUNT(*) < {triggers} THEN 'missing' WHEN {same} = {triggers} THEN 'installed' ELSE 'outdated' END AS guard"
-    )
-}
-
 /// `"Shop".`, where the table is named with its schema.
-fn schema(writer: &Writer<'_>, model: &Model) -> String {
+pub(super) fn schema(writer: &Writer<'_>, model: &Model) -> String {
     model.table.rsplit_once('.').map(|(schema, _)| format!("{}.", writer.quoted_path(schema))).unwrap_or_default()
 }
 
@@ -400,88 +404,4 @@ fn values(model: &Model, states: impl IntoIterator<Item = StateId>) -> Vec<Strin
 /// FNV-1a: the same on every machine and in every release.
 fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-/// The statements of a repair, where a history keeps it.
-pub(super) fn repair(dialect: Dialect, model: &Model, history: &History) -> RepairSql {
-    let (open, close) = open_and_close(dialect, model);
-    RepairSql {
-        lock: (dialect == Dialect::Postgres).then(|| lock(model)),
-        read: read(dialect, model, history),
-        open,
-        enter: enter(dialect, model, history),
-        write: write(dialect, model),
-        close,
-    }
-}
-
-fn open_and_close(dialect: Dialect, model: &Model) -> (String, String) {
-    let table = format!("{}{OPEN}", schema(&Writer::new(dialect, model, 0, &[]), model));
-    match dialect {
-        Dialect::Postgres => (
-            "SELECT set_config('idem.repair', txid_current()::text, true)".to_owned(),
-            "SELECT set_config('idem.repair', '', true)".to_owned(),
-        ),
-        Dialect::MySql => (
-            format!("INSERT INTO {table} (session) VALUES (CONNECTION_ID())"),
-            format!("DELETE FROM {table} WHERE session = CONNECTION_ID()"),
-        ),
-        Dialect::Sqlite => (format!("INSERT INTO {table} (session) VALUES (0)"), format!("DELETE FROM {table}")),
-    }
-}
-
-/// Before the row and its history are read: what one statement of PostgreSQL reads beside a row that it waits for is older
-/// than the row.
-fn lock(model: &Model) -> Statement {
-    let mut w = Writer::new(Dialect::Postgres, model, 0, &[Bind::Id]);
-    let (table, id) = (w.table(), w.id_is(""));
-    w.finish(format!("SELECT 1 AS one\n  FROM {table}\n WHERE {id}\n   FOR UPDATE"))
-}
-
-fn read(dialect: Dialect, model: &Model, history: &History) -> Statement {
-    let mut w = Writer::new(dialect, model, 0, &[Bind::Id, Bind::Cause]);
-    let (table, entries) = (w.table(), w.quoted_path(&history.table));
-    let (status, version, same) = (w.status_text("seen"), w.version_value("seen"), w.same_id("caused", "seen"));
-    let of_row = if history.once { String::new() } else { format!("{same} AND ") };
-    let (cause, id) = (w.text(Bind::Cause), w.id_is("seen"));
-    let lock = if dialect == Dialect::MySql { "\n   FOR UPDATE" } else { "" };
-    w.finish(format!(
-        "SELECT {status} AS status, {version} AS version,
-       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
-       CASE WHEN {same} THEN 1 ELSE 0 END AS caused_here
-  FROM {table} AS seen
-  LEFT JOIN {entries} AS caused
-    ON {of_row}caused.event = '{REPAIR}' AND caused.cause = {cause}
- WHERE {id}{lock}"
-    ))
-}
-
-/// The entry, from the locked row: what is no state stands in it as it was.
-fn enter(dialect: Dialect, model: &Model, history: &History) -> Statement {
-    let mut w = Writer::new(dialect, model, 1, &[Bind::Fields, Bind::Cause, Bind::Fingerprint, Bind::Id]);
-    let (entries, columns, table) = (w.quoted_path(&history.table), super::history::columns(&w), w.table());
-    let (id, source, version, now) = (w.id_list(""), w.status_text(""), w.version_value(""), w.now());
-    let (target, cause, fingerprint) = (w.text(Bind::Fields), w.text(Bind::Cause), w.text(Bind::Fingerprint));
-    let id_is = w.id_is("");
-    w.finish(format!(
-        "INSERT INTO {entries} ({columns})
-SELECT {id}, {version} + 1, COALESCE({source}, ''), {target}, '{REPAIR}', {cause}, {fingerprint}, {now}
-  FROM {table}
- WHERE {id_is}"
-    ))
-}
-
-fn write(dialect: Dialect, model: &Model) -> Statement {
-    let mut w = Writer::new(dialect, model, 1, &[Bind::Fields, Bind::Id]);
-    let (table, status, text) = (w.table(), w.status(), w.text(Bind::Fields));
-    let target = match (&model.repr, dialect) {
-        (Repr::Int, Dialect::Postgres) => format!("{text}::bigint"),
-        (Repr::Int, Dialect::MySql) => format!("CAST({text} AS SIGNED)"),
-        (Repr::Int, Dialect::Sqlite) => format!("CAST({text} AS INTEGER)"),
-        (Repr::Native(name), Dialect::Postgres) => format!("{text}::{}", w.quoted_path(name)),
-        (Repr::Text | Repr::Native(_), _) => text,
-    };
-    let version = w.version().map(|column| format!(", {column} = {column} + 1")).unwrap_or_default();
-    let id = w.id_is("");
-    w.finish(format!("UPDATE {table}\n   SET {status} = {target}{version}\n WHERE {id}"))
 }

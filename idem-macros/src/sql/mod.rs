@@ -7,6 +7,7 @@ mod history;
 mod keywords;
 mod mysql;
 mod postgres;
+mod repair;
 mod sqlite;
 #[cfg(test)]
 #[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
@@ -17,7 +18,8 @@ mod writer;
 use self::writer::Writer;
 use crate::machine::model::{Event, Model};
 
-pub(crate) use self::guard::{GuardSql, RepairSql};
+pub(crate) use self::guard::GuardSql;
+pub(crate) use self::repair::RepairSql;
 
 /// What a statement's next parameters are; the runtime's type of that name says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,10 +130,10 @@ pub(crate) fn guard(model: &Model) -> PerDialect<GuardSql> {
     PerDialect::new(|dialect| guard::guard(dialect, model))
 }
 
-/// The statements of a repair, when the machine keeps a history.
+/// How a row is put right past the guard, when the machine keeps a history.
 pub(crate) fn repair(model: &Model) -> Option<PerDialect<RepairSql>> {
     let history = model.history.as_ref()?;
-    Some(PerDialect::new(|dialect| guard::repair(dialect, model, history)))
+    Some(PerDialect::new(|dialect| repair::repair(dialect, model, history)))
 }
 
 /// All statements of one event.
