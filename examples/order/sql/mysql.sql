@@ -107,7 +107,9 @@ DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
 
 -- OrderStatus: which guard
-SELECT CASE WHEN COUNT(*) < 2 THEN 'missing' WHEN SUM(LOCATE('orders_status_guard_e6f23477', ACTION_STATEMENT) > 0) = 2 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(LOCATE('_guard_e6f23477', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM information_schema.TRIGGERS
  WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ('orders_status_guard_update', 'orders_status_guard_insert');
 

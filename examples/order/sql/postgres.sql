@@ -73,8 +73,7 @@ SELECT status::text AS status, COUNT(*) AS held
  ORDER BY status::text;
 
 -- OrderStatus: guard
-DROP FUNCTION IF EXISTS orders_status_guard() CASCADE;
-CREATE FUNCTION orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
+CREATE OR REPLACE FUNCTION orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
 DECLARE
   source text;
   target text;
@@ -114,6 +113,9 @@ BEGIN
     SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'orders_status_guard_e6f23477';
 END
 $idem$;
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
 CREATE TRIGGER orders_status_guard_update AFTER UPDATE ON orders
   FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION orders_status_guard();
 CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders
@@ -122,10 +124,15 @@ CREATE TRIGGER orders_status_guard_delete AFTER DELETE ON orders
   FOR EACH ROW WHEN (OLD.tableoid <> 'orders'::regclass) EXECUTE FUNCTION orders_status_guard();
 
 -- OrderStatus: remove the guard
-DROP FUNCTION IF EXISTS orders_status_guard() CASCADE;
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
+DROP FUNCTION IF EXISTS orders_status_guard();
 
 -- OrderStatus: which guard
-SELECT CASE WHEN COUNT(*) < 3 THEN 'missing' WHEN SUM(CASE WHEN strpos(prosrc, 'orders_status_guard_e6f23477') > 0 THEN 1 END) = 3 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
+            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_e6f23477') > 0 THEN 1 END) = 3 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM pg_trigger
   JOIN pg_proc ON pg_proc.oid = tgfoid
  WHERE tgrelid = to_regclass('orders') AND tgenabled IN ('O', 'A') AND tgname IN ('orders_status_guard_update', 'orders_status_guard_insert', 'orders_status_guard_delete');

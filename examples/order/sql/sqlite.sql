@@ -78,7 +78,9 @@ DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
 
 -- OrderStatus: which guard
-SELECT CASE WHEN COUNT(*) < 2 THEN 'missing' WHEN SUM(instr(sql, 'orders_status_guard_e6f23477') > 0) = 2 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(instr(sql, '_guard_e6f23477') > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM sqlite_master
  WHERE type = 'trigger' AND name IN ('orders_status_guard_update', 'orders_status_guard_insert');
 

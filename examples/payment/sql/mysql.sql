@@ -71,7 +71,9 @@ DROP TRIGGER IF EXISTS payments_status_guard_update;
 DROP TRIGGER IF EXISTS payments_status_guard_insert;
 
 -- PaymentStatus: which guard
-SELECT CASE WHEN COUNT(*) < 2 THEN 'missing' WHEN SUM(LOCATE('payments_status_guard_fa77679b', ACTION_STATEMENT) > 0) = 2 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(LOCATE('_guard_fa77679b', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM information_schema.TRIGGERS
  WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ('payments_status_guard_update', 'payments_status_guard_insert');
 
@@ -390,7 +392,9 @@ DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
 
 -- OrderStatus: which guard
-SELECT CASE WHEN COUNT(*) < 2 THEN 'missing' WHEN SUM(LOCATE('orders_status_guard_cb83f9a5', ACTION_STATEMENT) > 0) = 2 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(LOCATE('_guard_cb83f9a5', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM information_schema.TRIGGERS
  WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ('orders_status_guard_update', 'orders_status_guard_insert');
 

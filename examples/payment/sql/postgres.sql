@@ -40,8 +40,7 @@ SELECT status, COUNT(*) AS held
  ORDER BY status;
 
 -- PaymentStatus: guard
-DROP FUNCTION IF EXISTS payments_status_guard() CASCADE;
-CREATE FUNCTION payments_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
+CREATE OR REPLACE FUNCTION payments_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
 DECLARE
   source text;
   target text;
@@ -78,6 +77,9 @@ BEGIN
     SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'payments_status_guard_fa77679b';
 END
 $idem$;
+DROP TRIGGER IF EXISTS payments_status_guard_update ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_insert ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_delete ON payments;
 CREATE TRIGGER payments_status_guard_update AFTER UPDATE ON payments
   FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION payments_status_guard();
 CREATE TRIGGER payments_status_guard_insert AFTER INSERT ON payments
@@ -86,10 +88,15 @@ CREATE TRIGGER payments_status_guard_delete AFTER DELETE ON payments
   FOR EACH ROW WHEN (OLD.tableoid <> 'payments'::regclass) EXECUTE FUNCTION payments_status_guard();
 
 -- PaymentStatus: remove the guard
-DROP FUNCTION IF EXISTS payments_status_guard() CASCADE;
+DROP TRIGGER IF EXISTS payments_status_guard_update ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_insert ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_delete ON payments;
+DROP FUNCTION IF EXISTS payments_status_guard();
 
 -- PaymentStatus: which guard
-SELECT CASE WHEN COUNT(*) < 3 THEN 'missing' WHEN SUM(CASE WHEN strpos(prosrc, 'payments_status_guard_fa77679b') > 0 THEN 1 END) = 3 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
+            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_fa77679b') > 0 THEN 1 END) = 3 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM pg_trigger
   JOIN pg_proc ON pg_proc.oid = tgfoid
  WHERE tgrelid = to_regclass('payments') AND tgenabled IN ('O', 'A') AND tgname IN ('payments_status_guard_update', 'payments_status_guard_insert', 'payments_status_guard_delete');
@@ -501,8 +508,7 @@ SELECT status, COUNT(*) AS held
  ORDER BY status;
 
 -- OrderStatus: guard
-DROP FUNCTION IF EXISTS orders_status_guard() CASCADE;
-CREATE FUNCTION orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
+CREATE OR REPLACE FUNCTION orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
 DECLARE
   source text;
   target text;
@@ -540,6 +546,9 @@ BEGIN
     SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'orders_status_guard_cb83f9a5';
 END
 $idem$;
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
 CREATE TRIGGER orders_status_guard_update AFTER UPDATE ON orders
   FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION orders_status_guard();
 CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders
@@ -548,10 +557,15 @@ CREATE TRIGGER orders_status_guard_delete AFTER DELETE ON orders
   FOR EACH ROW WHEN (OLD.tableoid <> 'orders'::regclass) EXECUTE FUNCTION orders_status_guard();
 
 -- OrderStatus: remove the guard
-DROP FUNCTION IF EXISTS orders_status_guard() CASCADE;
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
+DROP FUNCTION IF EXISTS orders_status_guard();
 
 -- OrderStatus: which guard
-SELECT CASE WHEN COUNT(*) < 3 THEN 'missing' WHEN SUM(CASE WHEN strpos(prosrc, 'orders_status_guard_cb83f9a5') > 0 THEN 1 END) = 3 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
+            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_cb83f9a5') > 0 THEN 1 END) = 3 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM pg_trigger
   JOIN pg_proc ON pg_proc.oid = tgfoid
  WHERE tgrelid = to_regclass('orders') AND tgenabled IN ('O', 'A') AND tgname IN ('orders_status_guard_update', 'orders_status_guard_insert', 'orders_status_guard_delete');

@@ -60,7 +60,9 @@ DROP TRIGGER IF EXISTS payments_status_guard_update;
 DROP TRIGGER IF EXISTS payments_status_guard_insert;
 
 -- PaymentStatus: which guard
-SELECT CASE WHEN COUNT(*) < 2 THEN 'missing' WHEN SUM(instr(sql, 'payments_status_guard_fa77679b') > 0) = 2 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(instr(sql, '_guard_fa77679b') > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM sqlite_master
  WHERE type = 'trigger' AND name IN ('payments_status_guard_update', 'payments_status_guard_insert');
 
@@ -362,7 +364,9 @@ DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
 
 -- OrderStatus: which guard
-SELECT CASE WHEN COUNT(*) < 2 THEN 'missing' WHEN SUM(instr(sql, 'orders_status_guard_cb83f9a5') > 0) = 2 THEN 'installed' ELSE 'outdated' END AS guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(instr(sql, '_guard_cb83f9a5') > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
   FROM sqlite_master
  WHERE type = 'trigger' AND name IN ('orders_status_guard_update', 'orders_status_guard_insert');
 

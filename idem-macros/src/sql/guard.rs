@@ -76,7 +76,8 @@ impl<'m> Guard<'m> {
     fn remove(&self) -> String {
         match self.dialect {
             Dialect::Postgres => {
-                format!("DROP FUNCTION IF EXISTS {}() CASCADE", self.in_schema(&base_name(self.model)))
+                let function = self.in_schema(&base_name(self.model));
+                format!("{};\nDROP FUNCTION IF EXISTS {function}()", self.drop_triggers())
             }
             Dialect::MySql | Dialect::Sqlite => self.drop_triggers(),
         }

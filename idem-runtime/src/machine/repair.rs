@@ -39,12 +39,15 @@ pub struct Repair<M: StateMachine> {
     reason: Result<String, Error>,
 }
 
-impl<M: HasHistory> Handle<M> {
+impl<M: StateMachine> Handle<M> {
     /// Puts the row into a state that no transition leads to from where it is, past the [guard](crate::schema::guard): for
     /// what people do by hand after something went wrong. An unknown value in the status column can be repaired too.
     ///
     /// The reason, such as a ticket's number, is the entry's cause. With the same reason a row is repaired once.
-    pub fn repair<C: KeyPart + ?Sized>(self, target: M, reason: &C) -> Repair<M> {
+    pub fn repair<C: KeyPart + ?Sized>(self, target: M, reason: &C) -> Repair<M>
+    where
+        M: HasHistory,
+    {
         Repair { id: self.into_id(), target, reason: key::cause(reason) }
     }
 }

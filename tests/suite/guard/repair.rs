@@ -1,5 +1,9 @@
 //! What a repair does, and that it opens the guard for itself alone.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
 use idem_runtime::machine::{AnyState, Refused};
 use idem_runtime::prelude::*;
 use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
@@ -22,6 +26,7 @@ pub(super) fn add(suite: &mut Suite) {
             the_guard_is_open_for_the_repair_alone,
             an_open_guard_ends_with_its_transaction,
             a_repair_cut_at_every_await,
+            a_transaction_outlives_no_half_repair,
         ]
     );
 }
@@ -182,10 +187,17 @@ async fn an_open_guard_ends_with_its_transaction<DB: Engine>(db: TestDb<DB>) -> 
     Ok(())
 }
 
+/// The order of a round.
+fn order_of(polls: usize) -> i64 {
+    100 + i64::try_from(polls).unwrap_or(i64::MAX)
+}
+
+/// As often as a repair waits, and more.
+const MOST_POLLS: usize = 24;
+
 async fn a_repair_cut_at_every_await<DB: Engine>(db: TestDb<DB>) -> TestResult {
     guarded_orders(&db).await?;
     let idem = db.idem(1).await?;
-    let order_of = |polls| 100 + i64::try_from(polls).unwrap_or(i64::MAX);
     let prepare = async |polls| new_order(&db, order_of(polls)).await;
     let call = |polls| repair(&idem, order_of(polls), OrderStatus::Refunded, "T");
     let check = async |polls, ended: Ended<Result<Repaired, TransitionError>>| {
@@ -205,6 +217,46 @@ async fn a_repair_cut_at_every_await<DB: Engine>(db: TestDb<DB>) -> TestResult {
         Ok(())
     };
     let last_drop = drop_at_every_await(prepare, call, check).await?;
-    ensure!(last_drop > 4, "the call never waits, so that nothing was cut");
+    ensure!(last_drop > 0, "the call never waits, so that nothing was cut");
     Ok(())
+}
+
+/// The transaction goes on after the call was dropped, and is committed if it can be.
+async fn a_transaction_outlives_no_half_repair<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    guarded_orders(&db).await?;
+    let idem = db.idem(1).await?;
+    let mut cut = 0;
+    for polls in 1..=MOST_POLLS {
+        let order_id = order_of(polls);
+        new_order(&db, order_id).await?;
+        let mut tx = idem.begin().await?;
+        let answer = poll(OrderStatus::row(order_id).repair(OrderStatus::Refunded, "T").run(&mut tx), polls).await;
+        let committed = tx.commit().await;
+        let found = (status(&db, order_id).await?, history(&db, order_id).await?);
+        let (state, entries) = if answer.is_some() {
+            committed?;
+            ("refunded 1", "1 pending refunded repair T")
+        } else {
+            cut += 1;
+            ("pending 0", "")
+        };
+        ensure!(found == (state.into(), entries.into()), "after {polls} polls: {found:?}");
+        refused::<OrderStatus, DB>(&attempt(&idem, wrong(2)).await?, Refused::Transition)?;
+    }
+    ensure!(cut > 0, "nothing was cut");
+    Ok(())
+}
+
+/// Polls a future, each time only after it was woken, and drops it when it has been pending that often.
+async fn poll<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut pending = 0;
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+        Poll::Pending => {
+            pending += 1;
+            if pending == polls { Poll::Ready(None) } else { Poll::Pending }
+        }
+    })
+    .await
 }

@@ -207,6 +207,8 @@ async fn the_same_table_in_two_schemas<DB: Engine>(db: TestDb<DB>) -> TestResult
     refused::<OrderStatus, DB>(&attempt(&idem, insert("tenant")).await?, Refused::Insert)?;
     db.execute(schema::guard_removal::<OrderStatus>(DB::DIALECT)).await?;
     ensure!(attempt(&idem, insert("tenant")).await?? == 1, "removed");
+    // Again, the path leads to the other schema's function, which is in use.
+    ensure!(db.execute(schema::guard_removal::<OrderStatus>(DB::DIALECT)).await.is_err(), "nothing to remove");
     ensure!(idem.guard::<OrderStatus>().await? == Guard::Installed, "the first one's");
     refused::<OrderStatus, DB>(&attempt(&idem, insert("public")).await?, Refused::Insert)
 }
