@@ -111,6 +111,12 @@ pub fn unique_while<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
 ///
 /// Several statements, separated by semicolons; on MySQL they are not one transaction, so that there is no guard for a
 /// moment when one is replaced. Beside the triggers, MySQL and SQLite have a table `idem_repair`.
+///
+/// A release that adds a transition or a state is preceded by this text, and one that removes a transition is followed by
+/// it: a guard that is wider than a release lets it and the one before run side by side.
+///
+/// MySQL and MariaDB ask for the privilege `TRIGGER`, and with binary logging on also for `SUPER` or
+/// `log_bin_trust_function_creators = 1`.
 #[must_use]
 pub const fn guard<M: StateMachine>(dialect: Dialect) -> &'static str {
     M::SQL.guard.of(dialect).install

@@ -160,7 +160,7 @@ async fn every_pair<M: StateMachine, DB: Engine>(
         for to in &all {
             let done = attempt(idem, format!("UPDATE {name} SET {status} = {} WHERE {}", literal(to), is(row))).await?;
             let leads = match (M::from_stored(from), M::from_stored(to)) {
-                (Some(source), Some(target)) => source == target || allows(source, target),
+                (Some(source), Some(target)) => source.index() == target.index() || allows(source, target),
                 _ => from == to,
             };
             let checked = if leads {
@@ -175,7 +175,7 @@ async fn every_pair<M: StateMachine, DB: Engine>(
     ensure!(passed > all.len() && passed < all.len() * all.len(), "{}: {passed} of {} squared", M::NAME, all.len());
     for value in &all {
         let done = attempt(idem, insert(all.len(), value)).await?;
-        let is_initial = M::from_stored(value) == Some(M::INITIAL);
+        let is_initial = M::from_stored(value).is_some_and(|state| state.index() == M::INITIAL.index());
         let checked =
             if is_initial { done.map(drop).map_err(BoxError::from) } else { refused::<M, DB>(&done, Refused::Insert) };
         checked.map_err(|error| format!("{}: INSERT of {value:?}: {error}", M::NAME))?;

@@ -126,7 +126,9 @@ impl<M: StateMachine> Work<M> {
         let now = |state| Row::new(self.id.clone(), state, version);
         match (self.was_done::<DB>(row)?, super::value::from_stored::<M>(raw)) {
             (true, state) => Ok(Found::Answered(Outcome::Replayed(now(state?)))),
-            (false, Ok(state)) if state == self.target => Ok(Found::Answered(Outcome::Already(now(state)))),
+            (false, Ok(state)) if state.index() == self.target.index() => {
+                Ok(Found::Answered(Outcome::Already(now(state))))
+            }
             (false, _) => Ok(Found::ToWrite(version)),
         }
     }
@@ -190,7 +192,7 @@ impl<M: StateMachine> Work<M> {
             Bind::Cause => DB::bind(arguments, &self.reason),
             Bind::Fingerprint => DB::bind(arguments, &self.fingerprint),
             Bind::Fields => DB::bind(arguments, &self.target.stored().to_owned()),
-            Bind::Version => Err("a repair has no version".into()),
+            Bind::Version | Bind::Value(_) => Err("a repair has neither".into()),
         }
     }
 }
