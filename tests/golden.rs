@@ -12,7 +12,7 @@ mod order;
 mod example;
 
 use expect_test::expect_file;
-use idem_runtime::machine::{CreateSql, EventSql};
+use idem_runtime::machine::{CreateSql, EventSql, RepairSql};
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
 
@@ -81,6 +81,10 @@ fn machine<M: StateMachine>(dialect: Dialect) -> String {
         text("history", schema::history::<M>(dialect)),
         text("unique while", schema::unique_while::<M>(dialect)),
         text("unknown values", Some(schema::unknown_values::<M>(dialect))),
+        text("guard", Some(schema::guard::<M>(dialect))),
+        text("remove the guard", Some(schema::guard_removal::<M>(dialect))),
+        text("which guard", Some(M::SQL.guard.of(dialect).find)),
+        M::SQL.repair.as_ref().map(|repair| self::repair(&named("repair"), repair.of(dialect))).unwrap_or_default(),
         text("load", Some(M::SQL.load.of(dialect).sql)),
     ];
     let create = M::SQL.create.iter().map(|sql| create(&named("create"), sql, dialect));
@@ -95,6 +99,15 @@ fn create(name: &str, sql: &CreateSql, dialect: Dialect) -> String {
     let reads = reads.map(|(step, it)| (step, it.of(dialect)));
     let all = enter.chain([("insert", sql.insert.of(dialect))]).chain(reads);
     all.map(|(step, it)| statement(&format!("{name}, {step}"), it.sql)).collect()
+}
+
+/// The statements of a repair, in the order in which a call runs them.
+fn repair(name: &str, sql: &RepairSql) -> String {
+    let lock = sql.lock.as_ref().map(|lock| ("lock", lock.sql));
+    let others = [("read", sql.read.sql), ("open", sql.open), ("enter", sql.enter.sql)];
+    let last = [("write", sql.write.sql), ("close", sql.close)];
+    let all = lock.into_iter().chain(others).chain(last);
+    all.map(|(step, text)| statement(&format!("{name}, {step}"), text)).collect()
 }
 
 /// The statements of an event, in the order in which a call runs them.

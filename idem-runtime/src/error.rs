@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::dialect::{Class, SqlDialect};
+use crate::machine::{GuardRefusal, guard_refusal};
 use crate::tx::Refused;
 
 /// What an idempotent call can answer instead of its function's own result.
@@ -154,6 +155,14 @@ pub enum TransitionError {
         /// The history's entry that shows the row in the target earlier.
         passed: Option<Passed>,
     },
+    /// The guard in the database refused what the machine allows: it is older than this program, or newer.
+    #[error("the installed guard `{guard}` does not allow this transition: install the one of this release")]
+    Guarded {
+        /// The name of the guard that is installed.
+        guard: String,
+        /// What the database said.
+        source: sqlx::Error,
+    },
     /// The row was read in another state than the one asked for.
     #[error("the row of `{machine}` is in state `{found}`, not `{expected}`")]
     NotInState {
@@ -193,7 +202,10 @@ impl From<Error> for TransitionError {
         match error {
             Error::Retry(source) => Self::Retry(source),
             Error::UnknownCommit(source) => Self::UnknownCommit(source),
-            Error::Database(source) => Self::Database(source),
+            Error::Database(source) => match guard_refusal(&source) {
+                Some(GuardRefusal { guard, .. }) => Self::Guarded { guard, source },
+                None => Self::Database(source),
+            },
             other => Self::Runtime(other),
         }
     }

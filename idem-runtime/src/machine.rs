@@ -4,6 +4,8 @@ mod answer;
 mod create;
 mod fire;
 mod graph;
+mod guard;
+mod repair;
 mod row;
 mod spec;
 mod statement;
@@ -15,6 +17,8 @@ pub use answer::Outcome;
 pub use create::{Create, Created, CreatesOn, NewRow, Values};
 pub use fire::{AppliesOnce, Fire, Pinned, Unpinned};
 pub use graph::Graph;
+pub use guard::{Guard, GuardRefusal, GuardSql, Refused, guard_refusal};
+pub use repair::{Repair, RepairSql};
 #[doc(hidden)]
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};

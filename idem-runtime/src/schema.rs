@@ -105,6 +105,29 @@ pub fn unique_while<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
     M::SQL.unique_while.as_ref().map(|rules| *rules.ddl.of(dialect))
 }
 
+/// The text that installs the guard of a machine's table, or puts it in place of the guard of another release: triggers
+/// that refuse every UPDATE to a status that no declared transition leads to, and every INSERT of a row that is not in the
+/// initial state. The refusal is one that [`guard_refusal`](crate::machine::guard_refusal) knows.
+///
+/// Several statements, separated by semicolons; on MySQL they are not one transaction, so that there is no guard for a
+/// moment when one is replaced. Beside the triggers, MySQL and SQLite have a table `idem_repair`.
+///
+/// A release that adds a transition or a state is preceded by this text, and one that removes a transition is followed by
+/// it: a guard that is wider than a release lets it and the one before run side by side.
+///
+/// MySQL and MariaDB ask for the privilege `TRIGGER`, and with binary logging on also for `SUPER` or
+/// `log_bin_trust_function_creators = 1`.
+#[must_use]
+pub const fn guard<M: StateMachine>(dialect: Dialect) -> &'static str {
+    M::SQL.guard.of(dialect).install
+}
+
+/// The text that removes the guard of a machine's table. The table `idem_repair`, of all guards, stays.
+#[must_use]
+pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
+    M::SQL.guard.of(dialect).remove
+}
+
 /// Every statement that idempotent functions run, with its name.
 #[must_use]
 pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 4] {

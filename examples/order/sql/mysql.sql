@@ -72,6 +72,74 @@ SELECT MIN(status) AS status, COUNT(*) AS held
  GROUP BY CAST(status AS BINARY)
  ORDER BY CAST(status AS BINARY);
 
+-- OrderStatus: guard
+CREATE TABLE IF NOT EXISTS idem_repair (session BIGINT UNSIGNED NOT NULL PRIMARY KEY) ENGINE = InnoDB;
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+CREATE TRIGGER orders_status_guard_update AFTER UPDATE ON orders FOR EACH ROW
+BEGIN
+  DECLARE source VARBINARY(1024) DEFAULT CAST(CONVERT(OLD.status USING utf8mb4) AS BINARY);
+  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);
+  IF NOT (source <=> target)
+     AND (   source = 'pending' AND target IN ('pending', 'paid', 'cancelled')
+          OR source = 'paid' AND target IN ('paid', 'partly_shipped', 'part_shipped', 'partly_refunded')
+          OR source IN ('partly_shipped', 'part_shipped') AND target IN ('partly_shipped', 'part_shipped', 'shipped', 'partly_refunded')
+          OR source = 'shipped' AND target IN ('shipped', 'delivered', 'partly_refunded')
+          OR source = 'delivered' AND target IN ('delivered', 'partly_refunded')
+          OR source = 'cancelled' AND target = 'cancelled'
+          OR source = 'partly_refunded' AND target IN ('partly_refunded', 'refunded')
+          OR source = 'refunded' AND target = 'refunded') IS NOT TRUE
+     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard orders_status_guard_e6f23477: undeclared transition';
+  END IF;
+END;
+CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders FOR EACH ROW
+BEGIN
+  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);
+  IF (target = 'pending') IS NOT TRUE
+     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard orders_status_guard_e6f23477: not an initial state';
+  END IF;
+END;
+
+-- OrderStatus: remove the guard
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+
+-- OrderStatus: which guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(LOCATE('_guard_e6f23477', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM information_schema.TRIGGERS
+ WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ('orders_status_guard_update', 'orders_status_guard_insert');
+
+-- OrderStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = seen.order_id AND caused.event = 'repair' AND caused.cause = ?
+ WHERE seen.order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: repair, open
+INSERT INTO idem_repair (session) VALUES (CONNECTION_ID());
+
+-- OrderStatus: repair, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, COALESCE(status, ''), ?, 'repair', ?, ?, NOW(6)
+  FROM orders
+ WHERE order_id = ?;
+
+-- OrderStatus: repair, write
+UPDATE orders
+   SET status = ?, version = version + 1
+ WHERE order_id = ?;
+
+-- OrderStatus: repair, close
+DELETE FROM idem_repair WHERE session = CONNECTION_ID();
+
 -- OrderStatus: load
 SELECT status, version
   FROM orders

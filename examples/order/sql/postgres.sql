@@ -72,6 +72,103 @@ SELECT status::text AS status, COUNT(*) AS held
  GROUP BY status::text
  ORDER BY status::text;
 
+-- OrderStatus: guard
+CREATE OR REPLACE FUNCTION orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
+DECLARE
+  source text;
+  target text;
+  moved jsonb;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    moved := jsonb_build_object('row', jsonb_build_array('orders'::text, OLD.order_id), 'status', OLD.status::text);
+    PERFORM set_config('idem.moved', moved::text, true);
+    RETURN NULL;
+  END IF;
+  target := NEW.status::text;
+  IF TG_OP = 'UPDATE' THEN
+    source := OLD.status::text;
+  ELSE
+    moved := NULLIF(current_setting('idem.moved', true), '')::jsonb;
+    IF moved -> 'row' = jsonb_build_array('orders'::text, NEW.order_id) THEN
+      source := moved ->> 'status';
+      PERFORM set_config('idem.moved', '', true);
+    END IF;
+  END IF;
+  IF source = target
+     OR source = 'pending' AND target IN ('pending', 'paid', 'cancelled')
+     OR source = 'paid' AND target IN ('paid', 'partly_shipped', 'part_shipped', 'partly_refunded')
+     OR source IN ('partly_shipped', 'part_shipped') AND target IN ('partly_shipped', 'part_shipped', 'shipped', 'partly_refunded')
+     OR source = 'shipped' AND target IN ('shipped', 'delivered', 'partly_refunded')
+     OR source = 'delivered' AND target IN ('delivered', 'partly_refunded')
+     OR source = 'cancelled' AND target = 'cancelled'
+     OR source = 'partly_refunded' AND target IN ('partly_refunded', 'refunded')
+     OR source = 'refunded' AND target = 'refunded'
+     OR current_setting('idem.repair', true) = txid_current()::text THEN
+    RETURN NULL;
+  END IF;
+  RAISE EXCEPTION USING
+    ERRCODE = 'ID001',
+    MESSAGE = CASE WHEN source IS NULL AND TG_OP = 'INSERT' THEN 'idem guard orders_status_guard_e6f23477: not an initial state' ELSE 'idem guard orders_status_guard_e6f23477: undeclared transition' END,
+    DETAIL = format('%L to %L', source, target),
+    SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'orders_status_guard_e6f23477';
+END
+$idem$;
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
+CREATE TRIGGER orders_status_guard_update AFTER UPDATE ON orders
+  FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION orders_status_guard();
+CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders
+  FOR EACH ROW WHEN ((NEW.status::text = 'pending') IS NOT TRUE) EXECUTE FUNCTION orders_status_guard();
+CREATE TRIGGER orders_status_guard_delete AFTER DELETE ON orders
+  FOR EACH ROW WHEN (OLD.tableoid <> 'orders'::regclass) EXECUTE FUNCTION orders_status_guard();
+
+-- OrderStatus: remove the guard
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
+DROP FUNCTION IF EXISTS orders_status_guard();
+
+-- OrderStatus: which guard
+SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
+            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_e6f23477') > 0 THEN 1 END) = 3 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM pg_trigger
+  JOIN pg_proc ON pg_proc.oid = tgfoid
+ WHERE tgrelid = to_regclass('orders') AND tgenabled IN ('O', 'A') AND tgname IN ('orders_status_guard_update', 'orders_status_guard_insert', 'orders_status_guard_delete');
+
+-- OrderStatus: repair, lock
+SELECT 1 AS one
+  FROM orders
+ WHERE order_id = $1
+   FOR UPDATE;
+
+-- OrderStatus: repair, read
+SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = seen.order_id AND caused.event = 'repair' AND caused.cause = $2::text
+ WHERE seen.order_id = $1;
+
+-- OrderStatus: repair, open
+SELECT set_config('idem.repair', txid_current()::text, true);
+
+-- OrderStatus: repair, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, COALESCE(status::text, ''), $1::text, 'repair', $2::text, $3::text, clock_timestamp()
+  FROM orders
+ WHERE order_id = $4;
+
+-- OrderStatus: repair, write
+UPDATE orders
+   SET status = $1::text::order_status, version = version + 1
+ WHERE order_id = $2;
+
+-- OrderStatus: repair, close
+SELECT set_config('idem.repair', '', true);
+
 -- OrderStatus: load
 SELECT status::text AS status, version
   FROM orders

@@ -48,6 +48,68 @@ SELECT status, COUNT(*) AS held
  GROUP BY status
  ORDER BY status;
 
+-- OrderStatus: guard
+CREATE TABLE IF NOT EXISTS idem_repair (session INTEGER NOT NULL PRIMARY KEY);
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+CREATE TRIGGER orders_status_guard_update AFTER UPDATE OF status ON orders
+ WHEN OLD.status COLLATE BINARY IS NOT NEW.status COLLATE BINARY
+  AND (   OLD.status COLLATE BINARY = 'pending' AND NEW.status COLLATE BINARY IN ('pending', 'paid', 'cancelled')
+       OR OLD.status COLLATE BINARY = 'paid' AND NEW.status COLLATE BINARY IN ('paid', 'partly_shipped', 'part_shipped', 'partly_refunded')
+       OR OLD.status COLLATE BINARY IN ('partly_shipped', 'part_shipped') AND NEW.status COLLATE BINARY IN ('partly_shipped', 'part_shipped', 'shipped', 'partly_refunded')
+       OR OLD.status COLLATE BINARY = 'shipped' AND NEW.status COLLATE BINARY IN ('shipped', 'delivered', 'partly_refunded')
+       OR OLD.status COLLATE BINARY = 'delivered' AND NEW.status COLLATE BINARY IN ('delivered', 'partly_refunded')
+       OR OLD.status COLLATE BINARY = 'cancelled' AND NEW.status COLLATE BINARY = 'cancelled'
+       OR OLD.status COLLATE BINARY = 'partly_refunded' AND NEW.status COLLATE BINARY IN ('partly_refunded', 'refunded')
+       OR OLD.status COLLATE BINARY = 'refunded' AND NEW.status COLLATE BINARY = 'refunded') IS NOT TRUE
+  AND NOT EXISTS (SELECT 1 FROM idem_repair)
+BEGIN
+  SELECT RAISE(ABORT, 'idem guard orders_status_guard_e6f23477: undeclared transition');
+END;
+CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders
+ WHEN (NEW.status COLLATE BINARY = 'pending') IS NOT TRUE
+  AND NOT EXISTS (SELECT 1 FROM idem_repair)
+BEGIN
+  SELECT RAISE(ABORT, 'idem guard orders_status_guard_e6f23477: not an initial state');
+END;
+
+-- OrderStatus: remove the guard
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+
+-- OrderStatus: which guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(instr(sql, '_guard_e6f23477') > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM sqlite_master
+ WHERE type = 'trigger' AND name IN ('orders_status_guard_update', 'orders_status_guard_insert');
+
+-- OrderStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.order_id = seen.order_id AND caused.event = 'repair' AND caused.cause = ?2
+ WHERE seen.order_id = ?1;
+
+-- OrderStatus: repair, open
+INSERT INTO idem_repair (session) VALUES (0);
+
+-- OrderStatus: repair, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT order_id, version + 1, COALESCE(status, ''), ?1, 'repair', ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE order_id = ?4;
+
+-- OrderStatus: repair, write
+UPDATE orders
+   SET status = ?1, version = version + 1
+ WHERE order_id = ?2;
+
+-- OrderStatus: repair, close
+DELETE FROM idem_repair;
+
 -- OrderStatus: load
 SELECT status, version
   FROM orders

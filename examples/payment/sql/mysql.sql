@@ -39,6 +39,71 @@ SELECT MIN(status) AS status, COUNT(*) AS held
  GROUP BY CAST(status AS BINARY)
  ORDER BY CAST(status AS BINARY);
 
+-- PaymentStatus: guard
+CREATE TABLE IF NOT EXISTS idem_repair (session BIGINT UNSIGNED NOT NULL PRIMARY KEY) ENGINE = InnoDB;
+DROP TRIGGER IF EXISTS payments_status_guard_update;
+DROP TRIGGER IF EXISTS payments_status_guard_insert;
+CREATE TRIGGER payments_status_guard_update AFTER UPDATE ON payments FOR EACH ROW
+BEGIN
+  DECLARE source VARBINARY(1024) DEFAULT CAST(CONVERT(OLD.status USING utf8mb4) AS BINARY);
+  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);
+  IF NOT (source <=> target)
+     AND (   source = 'waiting' AND target IN ('waiting', 'captured', 'closed')
+          OR source = 'captured' AND target IN ('captured', 'set_aside', 'refunded')
+          OR source = 'set_aside' AND target IN ('set_aside', 'refunded')
+          OR source = 'refunded' AND target = 'refunded'
+          OR source = 'closed' AND target IN ('closed', 'captured')) IS NOT TRUE
+     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard payments_status_guard_fa77679b: undeclared transition';
+  END IF;
+END;
+CREATE TRIGGER payments_status_guard_insert AFTER INSERT ON payments FOR EACH ROW
+BEGIN
+  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);
+  IF (target = 'waiting') IS NOT TRUE
+     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard payments_status_guard_fa77679b: not an initial state';
+  END IF;
+END;
+
+-- PaymentStatus: remove the guard
+DROP TRIGGER IF EXISTS payments_status_guard_update;
+DROP TRIGGER IF EXISTS payments_status_guard_insert;
+
+-- PaymentStatus: which guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(LOCATE('_guard_fa77679b', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM information_schema.TRIGGERS
+ WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ('payments_status_guard_update', 'payments_status_guard_insert');
+
+-- PaymentStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.trade_no = seen.trade_no THEN 1 ELSE 0 END AS caused_here
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = seen.trade_no AND caused.event = 'repair' AND caused.cause = ?
+ WHERE seen.trade_no = ?
+   FOR UPDATE;
+
+-- PaymentStatus: repair, open
+INSERT INTO idem_repair (session) VALUES (CONNECTION_ID());
+
+-- PaymentStatus: repair, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, COALESCE(status, ''), ?, 'repair', ?, ?, NOW(6)
+  FROM payments
+ WHERE trade_no = ?;
+
+-- PaymentStatus: repair, write
+UPDATE payments
+   SET status = ?, version = version + 1
+ WHERE trade_no = ?;
+
+-- PaymentStatus: repair, close
+DELETE FROM idem_repair WHERE session = CONNECTION_ID();
+
 -- PaymentStatus: load
 SELECT status, version
   FROM payments
@@ -293,6 +358,72 @@ SELECT MIN(status) AS status, COUNT(*) AS held
  WHERE CAST(status AS BINARY) NOT IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded') OR status IS NULL
  GROUP BY CAST(status AS BINARY)
  ORDER BY CAST(status AS BINARY);
+
+-- OrderStatus: guard
+CREATE TABLE IF NOT EXISTS idem_repair (session BIGINT UNSIGNED NOT NULL PRIMARY KEY) ENGINE = InnoDB;
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+CREATE TRIGGER orders_status_guard_update AFTER UPDATE ON orders FOR EACH ROW
+BEGIN
+  DECLARE source VARBINARY(1024) DEFAULT CAST(CONVERT(OLD.status USING utf8mb4) AS BINARY);
+  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);
+  IF NOT (source <=> target)
+     AND (   source = 'pending' AND target IN ('pending', 'paid', 'cancelled')
+          OR source = 'paid' AND target IN ('paid', 'shipped', 'refunded')
+          OR source = 'shipped' AND target IN ('shipped', 'done', 'refunded')
+          OR source = 'done' AND target = 'done'
+          OR source = 'cancelled' AND target = 'cancelled'
+          OR source = 'refunded' AND target = 'refunded') IS NOT TRUE
+     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard orders_status_guard_cb83f9a5: undeclared transition';
+  END IF;
+END;
+CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders FOR EACH ROW
+BEGIN
+  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);
+  IF (target = 'pending') IS NOT TRUE
+     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard orders_status_guard_cb83f9a5: not an initial state';
+  END IF;
+END;
+
+-- OrderStatus: remove the guard
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+
+-- OrderStatus: which guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(LOCATE('_guard_cb83f9a5', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM information_schema.TRIGGERS
+ WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ('orders_status_guard_update', 'orders_status_guard_insert');
+
+-- OrderStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'repair' AND caused.cause = ?
+ WHERE seen.out_trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus: repair, open
+INSERT INTO idem_repair (session) VALUES (CONNECTION_ID());
+
+-- OrderStatus: repair, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, COALESCE(status, ''), ?, 'repair', ?, ?, NOW(6)
+  FROM orders
+ WHERE out_trade_no = ?;
+
+-- OrderStatus: repair, write
+UPDATE orders
+   SET status = ?, version = version + 1
+ WHERE out_trade_no = ?;
+
+-- OrderStatus: repair, close
+DELETE FROM idem_repair WHERE session = CONNECTION_ID();
 
 -- OrderStatus: load
 SELECT status, version

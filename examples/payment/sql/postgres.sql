@@ -39,6 +39,100 @@ SELECT status, COUNT(*) AS held
  GROUP BY status
  ORDER BY status;
 
+-- PaymentStatus: guard
+CREATE OR REPLACE FUNCTION payments_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
+DECLARE
+  source text;
+  target text;
+  moved jsonb;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    moved := jsonb_build_object('row', jsonb_build_array('payments'::text, OLD.trade_no), 'status', OLD.status::text);
+    PERFORM set_config('idem.moved', moved::text, true);
+    RETURN NULL;
+  END IF;
+  target := NEW.status::text;
+  IF TG_OP = 'UPDATE' THEN
+    source := OLD.status::text;
+  ELSE
+    moved := NULLIF(current_setting('idem.moved', true), '')::jsonb;
+    IF moved -> 'row' = jsonb_build_array('payments'::text, NEW.trade_no) THEN
+      source := moved ->> 'status';
+      PERFORM set_config('idem.moved', '', true);
+    END IF;
+  END IF;
+  IF source = target
+     OR source = 'waiting' AND target IN ('waiting', 'captured', 'closed')
+     OR source = 'captured' AND target IN ('captured', 'set_aside', 'refunded')
+     OR source = 'set_aside' AND target IN ('set_aside', 'refunded')
+     OR source = 'refunded' AND target = 'refunded'
+     OR source = 'closed' AND target IN ('closed', 'captured')
+     OR current_setting('idem.repair', true) = txid_current()::text THEN
+    RETURN NULL;
+  END IF;
+  RAISE EXCEPTION USING
+    ERRCODE = 'ID001',
+    MESSAGE = CASE WHEN source IS NULL AND TG_OP = 'INSERT' THEN 'idem guard payments_status_guard_fa77679b: not an initial state' ELSE 'idem guard payments_status_guard_fa77679b: undeclared transition' END,
+    DETAIL = format('%L to %L', source, target),
+    SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'payments_status_guard_fa77679b';
+END
+$idem$;
+DROP TRIGGER IF EXISTS payments_status_guard_update ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_insert ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_delete ON payments;
+CREATE TRIGGER payments_status_guard_update AFTER UPDATE ON payments
+  FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION payments_status_guard();
+CREATE TRIGGER payments_status_guard_insert AFTER INSERT ON payments
+  FOR EACH ROW WHEN ((NEW.status::text = 'waiting') IS NOT TRUE) EXECUTE FUNCTION payments_status_guard();
+CREATE TRIGGER payments_status_guard_delete AFTER DELETE ON payments
+  FOR EACH ROW WHEN (OLD.tableoid <> 'payments'::regclass) EXECUTE FUNCTION payments_status_guard();
+
+-- PaymentStatus: remove the guard
+DROP TRIGGER IF EXISTS payments_status_guard_update ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_insert ON payments;
+DROP TRIGGER IF EXISTS payments_status_guard_delete ON payments;
+DROP FUNCTION IF EXISTS payments_status_guard();
+
+-- PaymentStatus: which guard
+SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
+            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_fa77679b') > 0 THEN 1 END) = 3 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM pg_trigger
+  JOIN pg_proc ON pg_proc.oid = tgfoid
+ WHERE tgrelid = to_regclass('payments') AND tgenabled IN ('O', 'A') AND tgname IN ('payments_status_guard_update', 'payments_status_guard_insert', 'payments_status_guard_delete');
+
+-- PaymentStatus: repair, lock
+SELECT 1 AS one
+  FROM payments
+ WHERE trade_no = $1
+   FOR UPDATE;
+
+-- PaymentStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.trade_no = seen.trade_no THEN 1 ELSE 0 END AS caused_here
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = seen.trade_no AND caused.event = 'repair' AND caused.cause = $2::text
+ WHERE seen.trade_no = $1;
+
+-- PaymentStatus: repair, open
+SELECT set_config('idem.repair', txid_current()::text, true);
+
+-- PaymentStatus: repair, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, COALESCE(status, ''), $1::text, 'repair', $2::text, $3::text, clock_timestamp()
+  FROM payments
+ WHERE trade_no = $4;
+
+-- PaymentStatus: repair, write
+UPDATE payments
+   SET status = $1::text, version = version + 1
+ WHERE trade_no = $2;
+
+-- PaymentStatus: repair, close
+SELECT set_config('idem.repair', '', true);
+
 -- PaymentStatus: load
 SELECT status, version
   FROM payments
@@ -412,6 +506,101 @@ SELECT status, COUNT(*) AS held
  WHERE status NOT IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded') OR status IS NULL
  GROUP BY status
  ORDER BY status;
+
+-- OrderStatus: guard
+CREATE OR REPLACE FUNCTION orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$
+DECLARE
+  source text;
+  target text;
+  moved jsonb;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    moved := jsonb_build_object('row', jsonb_build_array('orders'::text, OLD.out_trade_no), 'status', OLD.status::text);
+    PERFORM set_config('idem.moved', moved::text, true);
+    RETURN NULL;
+  END IF;
+  target := NEW.status::text;
+  IF TG_OP = 'UPDATE' THEN
+    source := OLD.status::text;
+  ELSE
+    moved := NULLIF(current_setting('idem.moved', true), '')::jsonb;
+    IF moved -> 'row' = jsonb_build_array('orders'::text, NEW.out_trade_no) THEN
+      source := moved ->> 'status';
+      PERFORM set_config('idem.moved', '', true);
+    END IF;
+  END IF;
+  IF source = target
+     OR source = 'pending' AND target IN ('pending', 'paid', 'cancelled')
+     OR source = 'paid' AND target IN ('paid', 'shipped', 'refunded')
+     OR source = 'shipped' AND target IN ('shipped', 'done', 'refunded')
+     OR source = 'done' AND target = 'done'
+     OR source = 'cancelled' AND target = 'cancelled'
+     OR source = 'refunded' AND target = 'refunded'
+     OR current_setting('idem.repair', true) = txid_current()::text THEN
+    RETURN NULL;
+  END IF;
+  RAISE EXCEPTION USING
+    ERRCODE = 'ID001',
+    MESSAGE = CASE WHEN source IS NULL AND TG_OP = 'INSERT' THEN 'idem guard orders_status_guard_cb83f9a5: not an initial state' ELSE 'idem guard orders_status_guard_cb83f9a5: undeclared transition' END,
+    DETAIL = format('%L to %L', source, target),
+    SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'orders_status_guard_cb83f9a5';
+END
+$idem$;
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
+CREATE TRIGGER orders_status_guard_update AFTER UPDATE ON orders
+  FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION orders_status_guard();
+CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders
+  FOR EACH ROW WHEN ((NEW.status::text = 'pending') IS NOT TRUE) EXECUTE FUNCTION orders_status_guard();
+CREATE TRIGGER orders_status_guard_delete AFTER DELETE ON orders
+  FOR EACH ROW WHEN (OLD.tableoid <> 'orders'::regclass) EXECUTE FUNCTION orders_status_guard();
+
+-- OrderStatus: remove the guard
+DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
+DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
+DROP FUNCTION IF EXISTS orders_status_guard();
+
+-- OrderStatus: which guard
+SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
+            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_cb83f9a5') > 0 THEN 1 END) = 3 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM pg_trigger
+  JOIN pg_proc ON pg_proc.oid = tgfoid
+ WHERE tgrelid = to_regclass('orders') AND tgenabled IN ('O', 'A') AND tgname IN ('orders_status_guard_update', 'orders_status_guard_insert', 'orders_status_guard_delete');
+
+-- OrderStatus: repair, lock
+SELECT 1 AS one
+  FROM orders
+ WHERE out_trade_no = $1
+   FOR UPDATE;
+
+-- OrderStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'repair' AND caused.cause = $2::text
+ WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: repair, open
+SELECT set_config('idem.repair', txid_current()::text, true);
+
+-- OrderStatus: repair, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, COALESCE(status, ''), $1::text, 'repair', $2::text, $3::text, clock_timestamp()
+  FROM orders
+ WHERE out_trade_no = $4;
+
+-- OrderStatus: repair, write
+UPDATE orders
+   SET status = $1::text, version = version + 1
+ WHERE out_trade_no = $2;
+
+-- OrderStatus: repair, close
+SELECT set_config('idem.repair', '', true);
 
 -- OrderStatus: load
 SELECT status, version

@@ -33,6 +33,65 @@ SELECT status, COUNT(*) AS held
  GROUP BY status
  ORDER BY status;
 
+-- PaymentStatus: guard
+CREATE TABLE IF NOT EXISTS idem_repair (session INTEGER NOT NULL PRIMARY KEY);
+DROP TRIGGER IF EXISTS payments_status_guard_update;
+DROP TRIGGER IF EXISTS payments_status_guard_insert;
+CREATE TRIGGER payments_status_guard_update AFTER UPDATE OF status ON payments
+ WHEN OLD.status COLLATE BINARY IS NOT NEW.status COLLATE BINARY
+  AND (   OLD.status COLLATE BINARY = 'waiting' AND NEW.status COLLATE BINARY IN ('waiting', 'captured', 'closed')
+       OR OLD.status COLLATE BINARY = 'captured' AND NEW.status COLLATE BINARY IN ('captured', 'set_aside', 'refunded')
+       OR OLD.status COLLATE BINARY = 'set_aside' AND NEW.status COLLATE BINARY IN ('set_aside', 'refunded')
+       OR OLD.status COLLATE BINARY = 'refunded' AND NEW.status COLLATE BINARY = 'refunded'
+       OR OLD.status COLLATE BINARY = 'closed' AND NEW.status COLLATE BINARY IN ('closed', 'captured')) IS NOT TRUE
+  AND NOT EXISTS (SELECT 1 FROM idem_repair)
+BEGIN
+  SELECT RAISE(ABORT, 'idem guard payments_status_guard_fa77679b: undeclared transition');
+END;
+CREATE TRIGGER payments_status_guard_insert AFTER INSERT ON payments
+ WHEN (NEW.status COLLATE BINARY = 'waiting') IS NOT TRUE
+  AND NOT EXISTS (SELECT 1 FROM idem_repair)
+BEGIN
+  SELECT RAISE(ABORT, 'idem guard payments_status_guard_fa77679b: not an initial state');
+END;
+
+-- PaymentStatus: remove the guard
+DROP TRIGGER IF EXISTS payments_status_guard_update;
+DROP TRIGGER IF EXISTS payments_status_guard_insert;
+
+-- PaymentStatus: which guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(instr(sql, '_guard_fa77679b') > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM sqlite_master
+ WHERE type = 'trigger' AND name IN ('payments_status_guard_update', 'payments_status_guard_insert');
+
+-- PaymentStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.trade_no = seen.trade_no THEN 1 ELSE 0 END AS caused_here
+  FROM payments AS seen
+  LEFT JOIN payments_history AS caused
+    ON caused.trade_no = seen.trade_no AND caused.event = 'repair' AND caused.cause = ?2
+ WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: repair, open
+INSERT INTO idem_repair (session) VALUES (0);
+
+-- PaymentStatus: repair, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT trade_no, version + 1, COALESCE(status, ''), ?1, 'repair', ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM payments
+ WHERE trade_no = ?4;
+
+-- PaymentStatus: repair, write
+UPDATE payments
+   SET status = ?1, version = version + 1
+ WHERE trade_no = ?2;
+
+-- PaymentStatus: repair, close
+DELETE FROM idem_repair;
+
 -- PaymentStatus: load
 SELECT status, version
   FROM payments
@@ -276,6 +335,66 @@ SELECT status, COUNT(*) AS held
  WHERE status NOT IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded') OR status IS NULL
  GROUP BY status
  ORDER BY status;
+
+-- OrderStatus: guard
+CREATE TABLE IF NOT EXISTS idem_repair (session INTEGER NOT NULL PRIMARY KEY);
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+CREATE TRIGGER orders_status_guard_update AFTER UPDATE OF status ON orders
+ WHEN OLD.status COLLATE BINARY IS NOT NEW.status COLLATE BINARY
+  AND (   OLD.status COLLATE BINARY = 'pending' AND NEW.status COLLATE BINARY IN ('pending', 'paid', 'cancelled')
+       OR OLD.status COLLATE BINARY = 'paid' AND NEW.status COLLATE BINARY IN ('paid', 'shipped', 'refunded')
+       OR OLD.status COLLATE BINARY = 'shipped' AND NEW.status COLLATE BINARY IN ('shipped', 'done', 'refunded')
+       OR OLD.status COLLATE BINARY = 'done' AND NEW.status COLLATE BINARY = 'done'
+       OR OLD.status COLLATE BINARY = 'cancelled' AND NEW.status COLLATE BINARY = 'cancelled'
+       OR OLD.status COLLATE BINARY = 'refunded' AND NEW.status COLLATE BINARY = 'refunded') IS NOT TRUE
+  AND NOT EXISTS (SELECT 1 FROM idem_repair)
+BEGIN
+  SELECT RAISE(ABORT, 'idem guard orders_status_guard_cb83f9a5: undeclared transition');
+END;
+CREATE TRIGGER orders_status_guard_insert AFTER INSERT ON orders
+ WHEN (NEW.status COLLATE BINARY = 'pending') IS NOT TRUE
+  AND NOT EXISTS (SELECT 1 FROM idem_repair)
+BEGIN
+  SELECT RAISE(ABORT, 'idem guard orders_status_guard_cb83f9a5: not an initial state');
+END;
+
+-- OrderStatus: remove the guard
+DROP TRIGGER IF EXISTS orders_status_guard_update;
+DROP TRIGGER IF EXISTS orders_status_guard_insert;
+
+-- OrderStatus: which guard
+SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
+            WHEN SUM(instr(sql, '_guard_cb83f9a5') > 0) = 2 THEN 'installed'
+            ELSE 'outdated' END AS guard
+  FROM sqlite_master
+ WHERE type = 'trigger' AND name IN ('orders_status_guard_update', 'orders_status_guard_insert');
+
+-- OrderStatus: repair, read
+SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.out_trade_no = seen.out_trade_no THEN 1 ELSE 0 END AS caused_here
+  FROM orders AS seen
+  LEFT JOIN orders_history AS caused
+    ON caused.event = 'repair' AND caused.cause = ?2
+ WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: repair, open
+INSERT INTO idem_repair (session) VALUES (0);
+
+-- OrderStatus: repair, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT out_trade_no, version + 1, COALESCE(status, ''), ?1, 'repair', ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM orders
+ WHERE out_trade_no = ?4;
+
+-- OrderStatus: repair, write
+UPDATE orders
+   SET status = ?1, version = version + 1
+ WHERE out_trade_no = ?2;
+
+-- OrderStatus: repair, close
+DELETE FROM idem_repair;
 
 -- OrderStatus: load
 SELECT status, version

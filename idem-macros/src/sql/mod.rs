@@ -2,10 +2,12 @@
 
 mod columns;
 mod create;
+mod guard;
 mod history;
 mod keywords;
 mod mysql;
 mod postgres;
+mod repair;
 mod sqlite;
 #[cfg(test)]
 #[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
@@ -16,6 +18,9 @@ mod writer;
 pub(crate) use self::writer::Names;
 use self::writer::Writer;
 use crate::machine::model::{Event, Model};
+
+pub(crate) use self::guard::GuardSql;
+pub(crate) use self::repair::RepairSql;
 
 /// What a statement's next parameters are; the runtime's type of that name says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +132,17 @@ pub(crate) fn columns(model: &Model) -> ColumnsSql {
         widen: PerDialect::new(|dialect| columns::widen(dialect, model)),
         unknown_values: PerDialect::new(|dialect| columns::unknown_values(dialect, model)),
     }
+}
+
+/// The guard of the machine's table.
+pub(crate) fn guard(model: &Model) -> PerDialect<GuardSql> {
+    PerDialect::new(|dialect| guard::guard(dialect, model))
+}
+
+/// How a row is put right past the guard, when the machine keeps a history.
+pub(crate) fn repair(model: &Model) -> Option<PerDialect<RepairSql>> {
+    let history = model.history.as_ref()?;
+    Some(PerDialect::new(|dialect| repair::repair(dialect, model, history)))
 }
 
 /// All statements of one event.

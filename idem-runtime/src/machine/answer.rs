@@ -33,7 +33,9 @@ impl<M: StateMachine, T: State<M>> Outcome<M, T> {
             }
         }
     }
+}
 
+impl<M: StateMachine, T> Outcome<M, T> {
     /// The row, whoever moved it.
     pub fn into_row(self) -> Row<M> {
         match self {

@@ -39,6 +39,10 @@ impl<M: StateMachine> Handle<M> {
         Self { id }
     }
 
+    pub(super) fn into_id(self) -> M::Id {
+        self.id
+    }
+
     /// Reads the row's state and version.
     ///
     /// # Errors

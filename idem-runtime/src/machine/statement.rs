@@ -2,6 +2,7 @@
 
 use Bind::{Cause, Fields, Fingerprint, Id, Version};
 
+use super::{GuardSql, RepairSql};
 use crate::dialect::PerDialect;
 
 /// What a statement's next parameters are.
@@ -56,6 +57,10 @@ pub struct MachineSql {
     pub create: Option<CreateSql>,
     /// The rules `#[unique_while(..)]`.
     pub unique_while: Option<UniqueWhileSql>,
+    /// The guard of the table.
+    pub guard: PerDialect<GuardSql>,
+    /// The statements of a repair, when the machine keeps a history.
+    pub repair: Option<PerDialect<RepairSql>>,
 }
 
 /// The statements of a creation.

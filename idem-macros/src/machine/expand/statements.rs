@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::super::model::{History, Model};
 use super::text::literal;
-use crate::sql::{self, Bind, CreateSql, EventSql, PerDialect, Statement, UniqueWhileSql};
+use crate::sql::{self, Bind, CreateSql, EventSql, GuardSql, PerDialect, RepairSql, Statement, UniqueWhileSql};
 
 /// A `MachineSql`.
 pub(super) fn machine(model: &Model) -> TokenStream {
@@ -21,6 +21,8 @@ pub(super) fn machine(model: &Model) -> TokenStream {
     let (status_type, widen) = (per_dialect(&columns.status_type, optional), per_dialect(&columns.widen, optional));
     let create = option(model.create.as_ref().map(|_| quote!(__CREATE)).as_ref());
     let unique_while = option(sql::unique_while(model).map(|rules| unique_while(&rules)).as_ref());
+    let guard = per_dialect(&sql::guard(model), guard);
+    let repair = option(sql::repair(model).map(|all| per_dialect(&all, repair)).as_ref());
     quote! {
         _idem::__private::MachineSql {
             load: #load,
@@ -33,6 +35,31 @@ pub(super) fn machine(model: &Model) -> TokenStream {
             unknown_values: #unknown_values,
             create: #create,
             unique_while: #unique_while,
+            guard: #guard,
+            repair: #repair,
+        }
+    }
+}
+
+/// A `GuardSql`.
+fn guard(sql: &GuardSql) -> TokenStream {
+    let GuardSql { name, install, remove, find } = sql;
+    quote!(_idem::__private::GuardSql { name: #name, install: #install, remove: #remove, find: #find })
+}
+
+/// A `RepairSql`.
+fn repair(sql: &RepairSql) -> TokenStream {
+    let RepairSql { lock, read, open, enter, write, close } = sql;
+    let lock = option(lock.as_ref().map(statement).as_ref());
+    let [read, enter, write] = [read, enter, write].map(statement);
+    quote! {
+        _idem::__private::RepairSql {
+            lock: #lock,
+            read: #read,
+            open: #open,
+            enter: #enter,
+            write: #write,
+            close: #close,
         }
     }
 }

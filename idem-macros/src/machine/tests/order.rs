@@ -329,6 +329,152 @@ ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'refunded'",
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
+                guard: _idem::__private::PerDialect {
+                    postgres: _idem::__private::GuardSql {
+                        name: "orders_status_guard_92b731b7",
+                        install: "CREATE OR REPLACE FUNCTION shop.orders_status_guard() RETURNS trigger LANGUAGE plpgsql AS $idem$\nDECLARE\n  source text;\n  target text;\n  moved jsonb;\nBEGIN\n  IF TG_OP = 'DELETE' THEN\n    moved := jsonb_build_object('row', jsonb_build_array('shop.orders'::text, OLD.tenant_id, OLD.order_id), 'status', OLD.status::text);\n    PERFORM set_config('idem.moved', moved::text, true);\n    RETURN NULL;\n  END IF;\n  target := NEW.status::text;\n  IF TG_OP = 'UPDATE' THEN\n    source := OLD.status::text;\n  ELSE\n    moved := NULLIF(current_setting('idem.moved', true), '')::jsonb;\n    IF moved -> 'row' = jsonb_build_array('shop.orders'::text, NEW.tenant_id, NEW.order_id) THEN\n      source := moved ->> 'status';\n      PERFORM set_config('idem.moved', '', true);\n    END IF;\n  END IF;\n  IF source = target\n     OR source IN ('pending', 'new') AND target IN ('pending', 'new', 'paid')\n     OR source = 'paid' AND target IN ('paid', 'refunded')\n     OR source = 'refunded' AND target = 'refunded'\n     OR current_setting('idem.repair', true) = txid_current()::text THEN\n    RETURN NULL;\n  END IF;\n  RAISE EXCEPTION USING\n    ERRCODE = 'ID001',\n    MESSAGE = CASE WHEN source IS NULL AND TG_OP = 'INSERT' THEN 'idem guard orders_status_guard_92b731b7: not an initial state' ELSE 'idem guard orders_status_guard_92b731b7: undeclared transition' END,\n    DETAIL = format('%L to %L', source, target),\n    SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'status', CONSTRAINT = 'orders_status_guard_92b731b7';\nEND\n$idem$;\nDROP TRIGGER IF EXISTS orders_status_guard_update ON shop.orders;\nDROP TRIGGER IF EXISTS orders_status_guard_insert ON shop.orders;\nDROP TRIGGER IF EXISTS orders_status_guard_delete ON shop.orders;\nCREATE TRIGGER orders_status_guard_update AFTER UPDATE ON shop.orders\n  FOR EACH ROW WHEN (OLD.status::text IS DISTINCT FROM NEW.status::text) EXECUTE FUNCTION shop.orders_status_guard();\nCREATE TRIGGER orders_status_guard_insert AFTER INSERT ON shop.orders\n  FOR EACH ROW WHEN ((NEW.status::text IN ('pending', 'new')) IS NOT TRUE) EXECUTE FUNCTION shop.orders_status_guard();\nCREATE TRIGGER orders_status_guard_delete AFTER DELETE ON shop.orders\n  FOR EACH ROW WHEN (OLD.tableoid <> 'shop.orders'::regclass) EXECUTE FUNCTION shop.orders_status_guard()",
+                        remove: "DROP TRIGGER IF EXISTS orders_status_guard_update ON shop.orders;\nDROP TRIGGER IF EXISTS orders_status_guard_insert ON shop.orders;\nDROP TRIGGER IF EXISTS orders_status_guard_delete ON shop.orders;\nDROP FUNCTION IF EXISTS shop.orders_status_guard()",
+                        find: "SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'\n            WHEN SUM(CASE WHEN strpos(prosrc, '_guard_92b731b7') > 0 THEN 1 END) = 3 THEN 'installed'\n            ELSE 'outdated' END AS guard\n  FROM pg_trigger\n  JOIN pg_proc ON pg_proc.oid = tgfoid\n WHERE tgrelid = to_regclass('shop.orders') AND tgenabled IN ('O', 'A') AND tgname IN ('orders_status_guard_update', 'orders_status_guard_insert', 'orders_status_guard_delete')",
+                    },
+                    mysql: _idem::__private::GuardSql {
+                        name: "orders_status_guard_92b731b7",
+                        install: "CREATE TABLE IF NOT EXISTS shop.idem_repair (session BIGINT UNSIGNED NOT NULL PRIMARY KEY) ENGINE = InnoDB;\nDROP TRIGGER IF EXISTS shop.orders_status_guard_update;\nDROP TRIGGER IF EXISTS shop.orders_status_guard_insert;\nCREATE TRIGGER shop.orders_status_guard_update AFTER UPDATE ON shop.orders FOR EACH ROW\nBEGIN\n  DECLARE source VARBINARY(1024) DEFAULT CAST(CONVERT(OLD.status USING utf8mb4) AS BINARY);\n  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);\n  IF NOT (source <=> target)\n     AND (   source IN ('pending', 'new') AND target IN ('pending', 'new', 'paid')\n          OR source = 'paid' AND target IN ('paid', 'refunded')\n          OR source = 'refunded' AND target = 'refunded') IS NOT TRUE\n     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN\n    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard orders_status_guard_92b731b7: undeclared transition';\n  END IF;\nEND;\nCREATE TRIGGER shop.orders_status_guard_insert AFTER INSERT ON shop.orders FOR EACH ROW\nBEGIN\n  DECLARE target VARBINARY(1024) DEFAULT CAST(CONVERT(NEW.status USING utf8mb4) AS BINARY);\n  IF (target IN ('pending', 'new')) IS NOT TRUE\n     AND NOT EXISTS (SELECT 1 FROM idem_repair WHERE session = CONNECTION_ID()) THEN\n    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 45001, MESSAGE_TEXT = 'idem guard orders_status_guard_92b731b7: not an initial state';\n  END IF;\nEND",
+                        remove: "DROP TRIGGER IF EXISTS shop.orders_status_guard_update;\nDROP TRIGGER IF EXISTS shop.orders_status_guard_insert",
+                        find: "SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'\n            WHEN SUM(LOCATE('_guard_92b731b7', ACTION_STATEMENT) > 0) = 2 THEN 'installed'\n            ELSE 'outdated' END AS guard\n  FROM information_schema.TRIGGERS\n WHERE TRIGGER_SCHEMA = 'shop' AND TRIGGER_NAME IN ('orders_status_guard_update', 'orders_status_guard_insert')",
+                    },
+                    sqlite: _idem::__private::GuardSql {
+                        name: "orders_status_guard_92b731b7",
+                        install: "CREATE TABLE IF NOT EXISTS shop.idem_repair (session INTEGER NOT NULL PRIMARY KEY);\nDROP TRIGGER IF EXISTS shop.orders_status_guard_update;\nDROP TRIGGER IF EXISTS shop.orders_status_guard_insert;\nCREATE TRIGGER shop.orders_status_guard_update AFTER UPDATE OF status ON orders\n WHEN OLD.status COLLATE BINARY IS NOT NEW.status COLLATE BINARY\n  AND (   OLD.status COLLATE BINARY IN ('pending', 'new') AND NEW.status COLLATE BINARY IN ('pending', 'new', 'paid')\n       OR OLD.status COLLATE BINARY = 'paid' AND NEW.status COLLATE BINARY IN ('paid', 'refunded')\n       OR OLD.status COLLATE BINARY = 'refunded' AND NEW.status COLLATE BINARY = 'refunded') IS NOT TRUE\n  AND NOT EXISTS (SELECT 1 FROM idem_repair)\nBEGIN\n  SELECT RAISE(ABORT, 'idem guard orders_status_guard_92b731b7: undeclared transition');\nEND;\nCREATE TRIGGER shop.orders_status_guard_insert AFTER INSERT ON orders\n WHEN (NEW.status COLLATE BINARY IN ('pending', 'new')) IS NOT TRUE\n  AND NOT EXISTS (SELECT 1 FROM idem_repair)\nBEGIN\n  SELECT RAISE(ABORT, 'idem guard orders_status_guard_92b731b7: not an initial state');\nEND",
+                        remove: "DROP TRIGGER IF EXISTS shop.orders_status_guard_update;\nDROP TRIGGER IF EXISTS shop.orders_status_guard_insert",
+                        find: "SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'\n            WHEN SUM(instr(sql, '_guard_92b731b7') > 0) = 2 THEN 'installed'\n            ELSE 'outdated' END AS guard\n  FROM shop.sqlite_master\n WHERE type = 'trigger' AND name IN ('orders_status_guard_update', 'orders_status_guard_insert')",
+                    },
+                },
+                repair: ::core::option::Option::Some(_idem::__private::PerDialect {
+                    postgres: _idem::__private::RepairSql {
+                        lock: ::core::option::Option::Some(_idem::__private::Statement {
+                            sql: r"SELECT 1 AS one
+  FROM shop.orders
+ WHERE tenant_id = $1 AND order_id = $2
+   FOR UPDATE",
+                            binds: &[_idem::__private::Bind::Id],
+                        }),
+                        read: _idem::__private::Statement {
+                            sql: r"SELECT seen.status::text AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'repair' AND caused.cause = $3::text
+ WHERE seen.tenant_id = $1 AND seen.order_id = $2",
+                            binds: &[
+                                _idem::__private::Bind::Id,
+                                _idem::__private::Bind::Cause,
+                            ],
+                        },
+                        open: "SELECT set_config('idem.repair', txid_current()::text, true)",
+                        enter: _idem::__private::Statement {
+                            sql: r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, COALESCE(status::text, ''), $1::text, 'repair', $2::text, $3::text, clock_timestamp()
+  FROM shop.orders
+ WHERE tenant_id = $4 AND order_id = $5",
+                            binds: &[
+                                _idem::__private::Bind::Fields,
+                                _idem::__private::Bind::Cause,
+                                _idem::__private::Bind::Fingerprint,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        write: _idem::__private::Statement {
+                            sql: r"UPDATE shop.orders
+   SET status = $1::text::order_status, version = version + 1
+ WHERE tenant_id = $2 AND order_id = $3",
+                            binds: &[
+                                _idem::__private::Bind::Fields,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        close: "SELECT set_config('idem.repair', '', true)",
+                    },
+                    mysql: _idem::__private::RepairSql {
+                        lock: ::core::option::Option::None,
+                        read: _idem::__private::Statement {
+                            sql: r"SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'repair' AND caused.cause = ?
+ WHERE seen.tenant_id = ? AND seen.order_id = ?
+   FOR UPDATE",
+                            binds: &[
+                                _idem::__private::Bind::Cause,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        open: "INSERT INTO shop.idem_repair (session) VALUES (CONNECTION_ID())",
+                        enter: _idem::__private::Statement {
+                            sql: r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, COALESCE(status, ''), ?, 'repair', ?, ?, NOW(6)
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ?",
+                            binds: &[
+                                _idem::__private::Bind::Fields,
+                                _idem::__private::Bind::Cause,
+                                _idem::__private::Bind::Fingerprint,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        write: _idem::__private::Statement {
+                            sql: r"UPDATE shop.orders
+   SET status = ?, version = version + 1
+ WHERE tenant_id = ? AND order_id = ?",
+                            binds: &[
+                                _idem::__private::Bind::Fields,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        close: "DELETE FROM shop.idem_repair WHERE session = CONNECTION_ID()",
+                    },
+                    sqlite: _idem::__private::RepairSql {
+                        lock: ::core::option::Option::None,
+                        read: _idem::__private::Statement {
+                            sql: r"SELECT seen.status AS status, seen.version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint,
+       CASE WHEN caused.tenant_id = seen.tenant_id AND caused.order_id = seen.order_id THEN 1 ELSE 0 END AS caused_here
+  FROM shop.orders AS seen
+  LEFT JOIN shop.orders_history AS caused
+    ON caused.event = 'repair' AND caused.cause = ?3
+ WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
+                            binds: &[
+                                _idem::__private::Bind::Id,
+                                _idem::__private::Bind::Cause,
+                            ],
+                        },
+                        open: "INSERT INTO shop.idem_repair (session) VALUES (0)",
+                        enter: _idem::__private::Statement {
+                            sql: r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT tenant_id, order_id, version + 1, COALESCE(status, ''), ?1, 'repair', ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM shop.orders
+ WHERE tenant_id = ?4 AND order_id = ?5",
+                            binds: &[
+                                _idem::__private::Bind::Fields,
+                                _idem::__private::Bind::Cause,
+                                _idem::__private::Bind::Fingerprint,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        write: _idem::__private::Statement {
+                            sql: r"UPDATE shop.orders
+   SET status = ?1, version = version + 1
+ WHERE tenant_id = ?2 AND order_id = ?3",
+                            binds: &[
+                                _idem::__private::Bind::Fields,
+                                _idem::__private::Bind::Id,
+                            ],
+                        },
+                        close: "DELETE FROM shop.idem_repair",
+                    },
+                }),
             },
             events: &[
                 (
