@@ -7,6 +7,7 @@ mod claims;
 mod creation;
 mod effects;
 mod endings;
+mod foreign;
 mod keys;
 mod machines;
 mod pools;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     creation::add(&mut suite);
     effects::add(&mut suite);
     endings::add(&mut suite);
+    foreign::add(&mut suite);
     keys::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);

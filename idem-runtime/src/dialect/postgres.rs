@@ -1,5 +1,6 @@
 use futures_core::future::BoxFuture;
-use sqlx::postgres::{PgQueryResult, PgRow, PgTypeInfo};
+use sqlx::error::DatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgQueryResult, PgRow, PgTypeInfo};
 use sqlx::{Executor as _, Postgres, Row as _, Type, TypeInfo as _};
 
 use super::driver::{self, Class, Driver, Leaves, driver_calls};
@@ -58,10 +59,15 @@ impl Driver for Postgres {
             Some("23505") => Class::Duplicate,
             Some("40001" | "40P01") => Class::Retry,
             Some("55P03") => Class::LockTimeout,
+            Some(_) if is_outdated(error) => Class::Retry,
             // The connection or the server is going away: 57P01 to 57P03, and the class of connection exceptions.
             Some(code) if code.starts_with("08") || code.starts_with("57P0") => Class::Lost,
             _ => Class::Other,
         }
+    }
+
+    fn is_outdated(error: &sqlx::Error) -> bool {
+        error.as_database_error().is_some_and(is_outdated)
     }
 
     /// PostgreSQL refuses everything after an error until a savepoint is rolled back to.
@@ -70,5 +76,18 @@ impl Driver for Postgres {
             sqlx::Error::Database(_) => Leaves::Savepoint,
             other => driver::leaves_transport(other),
         }
+    }
+}
+
+/// A plan whose result has other types now, which is one case of "not supported" (told by the server's routine, since its
+/// words are translated); a prepared statement that is not there, or one of its name that is, as behind a pooler.
+fn is_outdated(error: &dyn DatabaseError) -> bool {
+    match error.code().as_deref() {
+        Some("0A000") => {
+            let routine = error.try_downcast_ref().and_then(PgDatabaseError::routine);
+            routine == Some("RevalidateCachedQuery")
+        }
+        Some(code) => matches!(code, "26000" | "42P05"),
+        None => false,
     }
 }
