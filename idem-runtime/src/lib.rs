@@ -4,6 +4,7 @@
 extern crate self as idem_runtime;
 
 mod backoff;
+pub mod check;
 pub mod dialect;
 mod engine;
 mod error;
@@ -45,7 +46,7 @@ pub mod __private {
     };
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
-        Bind, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle,
+        Bind, Columns, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle,
         HasHistory, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow, Repr, Row, State, StateMachine, Statement,
         Transition, UniqueWhileSql, UnknownState, Unpinned, Values,
     };

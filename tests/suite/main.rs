@@ -3,6 +3,7 @@
 mod acts;
 mod adoption;
 mod answers;
+mod check_sql;
 mod claims;
 mod creation;
 mod effects;
@@ -14,6 +15,7 @@ mod pools;
 mod prepared;
 mod races;
 mod rows;
+mod schema_changes;
 mod seats;
 mod settle;
 mod shop;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     support::self_tests::add(&mut suite);
     adoption::add(&mut suite);
     answers::add(&mut suite);
+    check_sql::add(&mut suite);
     claims::add(&mut suite);
     creation::add(&mut suite);
     effects::add(&mut suite);
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     prepared::add(&mut suite);
     races::add(&mut suite);
     rows::add(&mut suite);
+    schema_changes::add(&mut suite);
     seats::add(&mut suite);
     statements::add(&mut suite);
     transactions::add(&mut suite);

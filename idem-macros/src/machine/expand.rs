@@ -124,7 +124,7 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
     let (stored, labels) = (model.states.iter().map(|it| it.stored.raw()), model.states.iter().map(|it| &it.label));
     let copies = model.states.iter().map(|state| &state.ident);
     let (module, by_state, typed) = (&model.module, module::by_state(model), module::by_state_arms(model));
-    let (aliases, repr) = (values::aliases(model), values::repr(model));
+    let (aliases, repr, columns) = (values::aliases(model), values::repr(model), columns(model));
     quote! {
         #[automatically_derived]
         impl _idem::__private::StateMachine for #machine {
@@ -144,6 +144,7 @@ fn state_machine(model: &Model, other_variants: &TokenStream) -> TokenStream {
                 dot: #dot,
                 sql: #sql,
                 events: &[#(#events),*],
+                columns: #columns,
             };
             const INITIAL: Self = Self::#initial;
             fn index(&self) -> ::core::primitive::usize {
@@ -164,6 +165,37 @@ fn transitions(model: &Model) -> impl Iterator<Item = TokenStream> {
         let (name, source, target) = (event.name(), &model.state(source.state).ident, &model.state(event.target).ident);
         quote!(_idem::__private::Transition { event: #name, source: Self::#source, target: Self::#target })
     })
+}
+
+/// The columns by name, each with the Rust type that is bound to it, for whoever compares them with a live schema.
+fn columns(model: &Model) -> TokenStream {
+    let id = model.id.iter().map(|column| (column.name(), type_text(&column.ty)));
+    let id = id.map(|(name, ty)| quote!((#name, #ty)));
+    let (status, version) = (&model.status, option(model.version.as_ref()));
+    let history = option(model.history.as_ref().map(|history| &history.table));
+    let set = model.events.iter().map(|event| {
+        let set = event.assignments.iter().map(|it| (it.name(), option(it.field().map(type_text))));
+        let set = set.map(|(name, ty)| quote!((#name, #ty)));
+        quote!(&[#(#set),*])
+    });
+    quote! {
+        _idem::__private::Columns {
+            id: &[#(#id),*],
+            status: #status,
+            version: #version,
+            history: #history,
+            set: &[#(#set),*],
+        }
+    }
+}
+
+fn option(value: Option<impl quote::ToTokens>) -> TokenStream {
+    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
+}
+
+/// A type as it was written, without spaces.
+fn type_text(ty: &syn::Type) -> String {
+    quote!(#ty).to_string().replace(' ', "")
 }
 
 fn event_list(model: &Model) -> impl Iterator<Item = TokenStream> {

@@ -74,6 +74,12 @@ pub trait Driver: Database {
     /// Throws the connection's prepared statements away, so that each is prepared anew.
     fn forget_statements(connection: &mut Self::Connection) -> BoxFuture<'_, Result<(), sqlx::Error>>;
 
+    /// What a value of this Rust type, as it is written, is sent as; where that is not known, the type that leaves it to
+    /// the server.
+    fn parameter_type(rust: &str) -> Self::TypeInfo;
+    /// Whether it is known.
+    fn knows_type(rust: &str) -> bool;
+
     fn rows_affected(done: &Self::QueryResult) -> u64;
     /// The version that an UPDATE handed back, where the dialect has no other way and its answer tells.
     fn new_version(done: &Self::QueryResult) -> Option<i64>;
@@ -116,6 +122,13 @@ pub(super) fn leaves_transport(error: &sqlx::Error) -> Leaves {
         Class::Lost => Leaves::Nothing,
         _ => Leaves::Transaction,
     }
+}
+
+/// The type inside of an `Option`, without the path before its name.
+#[cfg(feature = "postgres")]
+pub(super) fn bare(rust: &str) -> &str {
+    let inner = rust.split_once("Option<").and_then(|(_, inner)| inner.strip_suffix('>')).unwrap_or(rust);
+    inner.rsplit("::").next().unwrap_or(inner)
 }
 
 /// Implements the driver's calls for one of sqlx's databases.

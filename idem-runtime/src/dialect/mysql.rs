@@ -19,6 +19,15 @@ impl Driver for MySql {
 
     driver_calls!(MySql);
 
+    /// A statement is prepared without the types of its parameters.
+    fn parameter_type(_: &str) -> MySqlTypeInfo {
+        <str as Type<Self>>::type_info()
+    }
+
+    fn knows_type(_: &str) -> bool {
+        false
+    }
+
     fn status_type(repr: Repr) -> MySqlTypeInfo {
         match repr {
             Repr::Text | Repr::Native(_) => <str as Type<Self>>::type_info(),

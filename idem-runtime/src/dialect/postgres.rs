@@ -1,5 +1,6 @@
 use futures_core::future::BoxFuture;
 use sqlx::error::DatabaseError;
+use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgDatabaseError, PgQueryResult, PgRow, PgTypeInfo};
 use sqlx::{Executor as _, Postgres, Row as _, Type, TypeInfo as _};
 
@@ -15,6 +16,15 @@ impl Driver for Postgres {
     const SURVIVES_CUT: bool = true;
 
     driver_calls!(Postgres);
+
+    fn parameter_type(rust: &str) -> PgTypeInfo {
+        // Zero lets the server infer it.
+        known_type(rust).unwrap_or(PgTypeInfo::with_oid(Oid(0)))
+    }
+
+    fn knows_type(rust: &str) -> bool {
+        known_type(rust).is_some()
+    }
 
     fn status_type(repr: Repr) -> PgTypeInfo {
         match repr {
@@ -76,6 +86,22 @@ impl Driver for Postgres {
             sqlx::Error::Database(_) => Leaves::Savepoint,
             other => driver::leaves_transport(other),
         }
+    }
+}
+
+/// Types of the standard library, and `Uuid`, which here can only be the one.
+fn known_type(rust: &str) -> Option<PgTypeInfo> {
+    match driver::bare(rust) {
+        "String" => Some(<str as Type<Postgres>>::type_info()),
+        "i16" => Some(<i16 as Type<Postgres>>::type_info()),
+        "i32" => Some(<i32 as Type<Postgres>>::type_info()),
+        "i64" => Some(<i64 as Type<Postgres>>::type_info()),
+        "f64" => Some(<f64 as Type<Postgres>>::type_info()),
+        "bool" => Some(<bool as Type<Postgres>>::type_info()),
+        "Vec<u8>" => Some(<[u8] as Type<Postgres>>::type_info()),
+        #[cfg(feature = "uuid")]
+        "Uuid" => Some(<uuid::Uuid as Type<Postgres>>::type_info()),
+        _ => None,
     }
 }
 

@@ -25,7 +25,15 @@ pub struct Handle<M: StateMachine> {
 
 /// A row as it was read: its identifier, state and version. `S` is the marker of its state where the type tells it.
 ///
-/// It is what the row was then. Nothing keeps the row so, unless the transaction that read it holds a lock.
+/// It is what the row was then. Nothing keeps the row so, unless the transaction that read it holds a lock. It is read and
+/// never set: only an event moves the row, and what it answers is another `Row`.
+///
+/// ```compile_fail,E0616
+/// # use idem_runtime::prelude::*;
+/// fn pay<M: StateMachine>(mut row: Row<M>, paid: M) {
+///     row.state = paid;
+/// }
+/// ```
 pub struct Row<M: StateMachine, S = AnyState> {
     id: M::Id,
     state: M,

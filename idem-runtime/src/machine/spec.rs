@@ -21,6 +21,22 @@ pub struct MachineSpec<M: StateMachine> {
     pub dot: &'static str,
     pub sql: MachineSql,
     pub events: &'static [(&'static str, &'static EventSql)],
+    pub columns: Columns,
+}
+
+/// The columns that the statements of a machine name, each with the Rust type that is bound to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns {
+    /// The identifier's.
+    pub id: &'static [(&'static str, &'static str)],
+    /// The status.
+    pub status: &'static str,
+    /// The version, if rows have one.
+    pub version: Option<&'static str>,
+    /// The table of the history, if there is one.
+    pub history: Option<&'static str>,
+    /// What each event writes beside those, in the order of the events; without a type where it is no field.
+    pub set: &'static [&'static [(&'static str, Option<&'static str>)]],
 }
 
 /// All that [`EventOf`](super::EventOf) says of an event in constants; each has its own name there.

@@ -43,6 +43,16 @@ impl<DB: SqlDialect> Lent<DB> {
         collect::<DB>(self.fetch_many(query)).await
     }
 
+    /// Runs a query to its end; gives its rows.
+    pub(crate) async fn rows<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Vec<DB::Row>, sqlx::Error> {
+        self.fetch_many(query).try_filter_map(|step| async move { Ok(step.right()) }).try_collect().await
+    }
+
+    /// Has every statement prepared anew.
+    pub(crate) async fn forget_statements(&mut self) -> Result<(), sqlx::Error> {
+        self.watch(async |connection| DB::forget_statements(connection).await).await
+    }
+
     /// After a statement that fits the schema no more: prepares every one anew. Says whether there was a need to.
     pub(crate) async fn renew(&mut self) -> bool {
         let renewed =
@@ -76,7 +86,7 @@ impl<DB: SqlDialect> Lent<DB> {
         row
     }
 
-    pub(super) async fn watch<T>(&mut self, work: impl AsyncFnOnce(&mut DB::Connection) -> T) -> T {
+    pub(crate) async fn watch<T>(&mut self, work: impl AsyncFnOnce(&mut DB::Connection) -> T) -> T {
         self.cut = true;
         let done = work(&mut *self).await;
         self.cut = false;
