@@ -110,12 +110,17 @@ impl<DB: SqlDialect> Lent<DB> {
     }
 }
 
-/// Runs a statement to its end on any connection.
+/// Runs a statement to its end on a connection of somebody else's. When the statement fits the schema no more, every one
+/// is prepared anew, so that the next try of the caller's finds the schema as it is.
 pub(crate) async fn ask<'q, DB: SqlDialect>(
     connection: &mut DB::Connection,
     query: impl Execute<'q, DB> + 'q,
 ) -> Result<Answer<DB>, sqlx::Error> {
-    collect::<DB>(DB::fetch_many(connection, query)).await
+    let answer = collect::<DB>(DB::fetch_many(connection, query)).await;
+    if answer.as_ref().is_err_and(DB::is_outdated) {
+        let _ = DB::forget_statements(connection).await;
+    }
+    answer
 }
 
 async fn collect<DB: SqlDialect>(answers: Many<'_, DB>) -> Result<Answer<DB>, sqlx::Error> {

@@ -205,6 +205,13 @@ const _: () = {
                 ("unlock", <door::Unlock as _idem::__private::EventOf<Door>>::SQL),
                 ("lock", <door::Lock as _idem::__private::EventOf<Door>>::SQL),
             ],
+            columns: _idem::__private::Columns {
+                id: &[("door_id", "i64")],
+                status: "status",
+                version: ::core::option::Option::Some("version"),
+                history: ::core::option::Option::None,
+                set: &[&[("unlocked_by", ::core::option::Option::Some("String"))], &[]],
+            },
         };
         const INITIAL: Self = Self::Closed;
         fn index(&self) -> ::core::primitive::usize {

@@ -54,12 +54,7 @@ impl<'c, DB: SqlDialect> Borrowed<'c, DB> {
             self.simple(UNDO).await?;
             self.undo = false;
         }
-        let answer = ask::<DB>(self.connection, query).await;
-        if answer.as_ref().is_err_and(DB::is_outdated) {
-            // The caller's next try then finds the statements as they are now.
-            let _ = DB::forget_statements(self.connection).await;
-        }
-        answer
+        ask::<DB>(self.connection, query).await
     }
 
     async fn simple(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
