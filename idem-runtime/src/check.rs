@@ -46,6 +46,7 @@ impl<DB: SqlDialect> Idem<DB> {
     /// | the status column: nullable, too short for a state, without an enum label, or rows with a value that is no state | catalogue, one query over the table |
     /// | the version column: nullable or no integer | catalogue |
     /// | no unique index on exactly the identifier; none on the history's (id, version) and (id, event, cause) | catalogue |
+    /// | no unique index for a rule `#[unique_while(..)]`, by its name; none for the causes of creations | catalogue |
     /// | causes that do not compare as bytes, or are cut off | catalogue |
     /// | a field's type that its column does not take | PostgreSQL, for the standard types |
     /// | anything else that the server refuses to prepare | the server |
@@ -126,6 +127,7 @@ async fn check_machine<DB: SqlDialect>(
     };
     table::check_rows(subject, &rows, report);
     table::check_history(subject, entries.as_ref(), report);
+    table::check_rules(subject, &rows, entries.as_ref(), report);
     // Where a column is missing, each statement would say so once more.
     if report.missing() > missing {
         report.skip(subject.name, "its statements were not prepared, since something that they name does not exist");

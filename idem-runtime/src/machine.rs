@@ -19,7 +19,7 @@ pub use graph::Graph;
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
 #[doc(hidden)]
-pub use spec::{Columns, EventSpec, MachineSpec};
+pub use spec::{Assigned, Columns, EventSpec, MachineSpec};
 pub use statement::{Bind, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};
 pub use value::{Repr, UnknownState};
 #[doc(hidden)]

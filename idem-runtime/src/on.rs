@@ -75,7 +75,7 @@ impl<DB: SqlDialect> SeatKind<'_, DB> {
             Self::Tx(root, level) => SeatKind::Tx(root, *level),
             Self::Pool(pool) => SeatKind::Pool(pool),
             Self::Idem(idem) => SeatKind::Idem(idem),
-            Self::Connection(connection) => SeatKind::Connection(connection),
+            Self::Connection(connection) => SeatKind::Connection(&mut **connection),
         }
     }
 

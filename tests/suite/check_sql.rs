@@ -5,11 +5,12 @@ use idem_runtime::prelude::*;
 use idem_runtime::schema;
 use sqlx::{MySql, Postgres, Sqlite};
 
+use crate::creation::Cart;
 use crate::machines::{Coupon, Lamp, Parcel, Review, Word};
 use crate::shop::OrderStatus;
 use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
 use crate::values::{Invoice, Lift, Seal, Sign};
-use crate::{machines, shop, values};
+use crate::{creation, machines, shop, values};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -20,6 +21,7 @@ pub(crate) fn add(suite: &mut Suite) {
             what_does_not_exist_is_named,
             columns_that_may_be_null,
             i69_indexes_that_make_causes_worthless,
+            rules_without_their_index,
             values_that_are_no_state,
             a_check_changes_nothing,
         ]
@@ -174,6 +176,30 @@ async fn i69_indexes_that_make_causes_worthless<DB: Engine>(db: TestDb<DB>) -> T
         db.execute(format!("CREATE UNIQUE INDEX {name} ON {columns}")).await?;
     }
     idem.check_sql::<OrderStatus>().and::<Coupon>().await?.into_result()?;
+    Ok(())
+}
+
+async fn rules_without_their_index<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    creation::create_tables(&db).await?;
+    let idem = db.idem(1).await?;
+    idem.check_sql::<Cart>().await?.into_result()?;
+    let (on_carts, on_history, created) = match DB::DIALECT {
+        Dialect::MySql => (" ON carts", " ON carts_history", "create_cause"),
+        Dialect::Postgres | Dialect::Sqlite => ("", "", "carts_history_create"),
+    };
+    db.execute(format!("DROP INDEX carts_one_open{on_carts}")).await?;
+    db.execute(format!("DROP INDEX {created}{on_history}")).await?;
+    finds!(
+        idem.check_sql::<Cart>().await?,
+        [
+            "Cart, unique_while one_open: `carts` has no unique index `carts_one_open`: the rule does not hold",
+            "Cart, create: `carts_history` has no unique index `carts_history_create`: a cause would create two rows",
+        ]
+    );
+    db.execute("ALTER TABLE carts RENAME COLUMN via TO by_way_of").await?;
+    let report = idem.check_sql::<Cart>().await?;
+    let found = found(&report);
+    ensure!(found[0] == "Cart, create, set via: column `via` of `carts` does not exist", "{found:#?}");
     Ok(())
 }
 

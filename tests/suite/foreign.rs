@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::acts::until_waiting;
 use crate::answers::answer;
+use crate::creation::Cart;
 use crate::machines::coupon::Redeem;
 use crate::machines::lamp::Light;
 use crate::machines::review::{Recall, Submit};
@@ -21,7 +22,7 @@ use crate::shop::{OrderStatus, history, new_order, status};
 use crate::support::{
     BoxError, Ended, Engine, Suite, TestDb, TestResult, drop_at_every_await, ensure, on_engines, on_every_engine,
 };
-use crate::{machines, shop};
+use crate::{creation, machines, shop};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -30,6 +31,7 @@ pub(crate) fn add(suite: &mut Suite) {
         [
             same_answers_in_a_transaction_of_sqlx,
             causes_that_come_again_in_a_transaction_of_sqlx,
+            rows_that_begin_in_a_transaction_of_sqlx,
             dropped_at_every_await_in_a_transaction_of_sqlx,
             s22_a_transition_that_fails_inside_a_savepoint,
             s24_a_row_is_read_and_never_set,
@@ -135,6 +137,25 @@ async fn causes_that_come_again_in_a_transaction_of_sqlx<DB: Plain>(db: TestDb<D
     let found = db.rows("SELECT code, status FROM coupons ORDER BY code").await?;
     ensure!(found == [["a", "redeemed"], ["b", "issued"]], "{found:?}");
     ensure!(db.integer("SELECT COUNT(*) FROM reviews_history").await? == 2, "an entry was written twice");
+    Ok(())
+}
+
+/// A creation that meets another row leaves nothing, and the transaction lives on.
+async fn rows_that_begin_in_a_transaction_of_sqlx<DB: Plain>(db: TestDb<DB>) -> TestResult {
+    creation::create_tables(&db).await?;
+    shop::create_tables(&db).await?;
+    let mut transaction = db.pool(1)?.begin().await?;
+    note::<DB>(&mut transaction, 1).await?;
+    let create = |cart_id, amount| Cart::create(creation::new(cart_id, 7, amount));
+    answer!(create(1, 500).cause("R1").run(&mut transaction).await, Ok(Created::New(row)) if *row.id() == 1);
+    answer!(create(2, 500).cause("R1").run(&mut transaction).await, Ok(Created::Replayed(row)) if *row.id() == 1);
+    answer!(create(2, 500).cause("R2").run(DB::on(&mut transaction)).await, Ok(Created::Existing(_)));
+    answer!(create(3, 501).cause("R3").run(&mut transaction).await, Err(TransitionError::Mismatch { .. }));
+    note::<DB>(&mut transaction, 1).await?;
+    transaction.commit().await?;
+    let found = [notes(&db).await?, db.integer("SELECT COUNT(*) FROM carts").await?];
+    ensure!(found == [2, 1], "notes and carts: {found:?}");
+    ensure!(db.integer("SELECT COUNT(*) FROM carts_history").await? == 1, "a refused entry is kept");
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
 use super::diagram;
-use super::model::{Model, State};
+use super::model::{Assignment, Model, State};
 use crate::sql;
 
 /// The module with the types of the states and events, and all implementations.
@@ -173,11 +173,8 @@ fn columns(model: &Model) -> TokenStream {
     let id = id.map(|(name, ty)| quote!((#name, #ty)));
     let (status, version) = (&model.status, option(model.version.as_ref()));
     let history = option(model.history.as_ref().map(|history| &history.table));
-    let set = model.events.iter().map(|event| {
-        let set = event.assignments.iter().map(|it| (it.name(), option(it.field().map(type_text))));
-        let set = set.map(|(name, ty)| quote!((#name, #ty)));
-        quote!(&[#(#set),*])
-    });
+    let set = model.events.iter().map(|event| assigned(&event.assignments));
+    let new = assigned(model.create.as_ref().map_or(&[], |create| &create.columns));
     quote! {
         _idem::__private::Columns {
             id: &[#(#id),*],
@@ -185,8 +182,15 @@ fn columns(model: &Model) -> TokenStream {
             version: #version,
             history: #history,
             set: &[#(#set),*],
+            new: #new,
         }
     }
+}
+
+fn assigned(assignments: &[Assignment]) -> TokenStream {
+    let all = assignments.iter().map(|it| (it.name(), option(it.field().map(type_text))));
+    let all = all.map(|(name, ty)| quote!((#name, #ty)));
+    quote!(&[#(#all),*])
 }
 
 fn option(value: Option<impl quote::ToTokens>) -> TokenStream {

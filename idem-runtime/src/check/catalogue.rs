@@ -10,6 +10,8 @@ pub(super) struct Table {
     columns: Vec<Column>,
     /// The columns of each unique index, and whether they compare as bytes in it.
     unique: Vec<(Vec<String>, bool)>,
+    /// The name of each unique index, those that are for some rows only included.
+    names: Vec<String>,
 }
 
 /// A column as it is.
@@ -81,6 +83,23 @@ SELECT group_concat(name, char(31)), 1
  WHERE pk > 0 HAVING COUNT(*) = 1 AND upper(min(type)) = 'INTEGER'",
 };
 
+/// The column `name`, of one unique index.
+const NAMES: PerDialect<&str> = PerDialect {
+    postgres: "\
+SELECT c.relname::text AS name
+  FROM pg_index AS i
+  JOIN pg_class AS c ON c.oid = i.indexrelid
+ WHERE i.indrelid = to_regclass(coalesce($1::text || '.', '') || $2::text) AND i.indisunique AND i.indisvalid",
+    mysql: "\
+SELECT DISTINCT index_name AS name
+  FROM information_schema.statistics
+ WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND non_unique = 0",
+    sqlite: "SELECT name FROM pragma_index_list(?2, coalesce(?1, 'main')) WHERE \"unique\" = 1",
+};
+
+/// The longest name that PostgreSQL keeps whole.
+const LONGEST_NAME: usize = 63;
+
 impl Table {
     /// Reads it; none where there is no such table.
     pub(super) async fn read<DB: SqlDialect>(
@@ -91,7 +110,10 @@ impl Table {
         let columns = columns.iter().map(column::<DB>).collect::<Result<Vec<_>, _>>()?;
         let unique = lent.rows((*UNIQUE.of(DB::DIALECT), Some(arguments::<DB>(name)?))).await?;
         let unique = unique.iter().map(index::<DB>).collect::<Result<_, _>>()?;
-        Ok(Some(Self { name, columns, unique }).filter(|table| !table.columns.is_empty()))
+        let names = lent.rows((*NAMES.of(DB::DIALECT), Some(arguments::<DB>(name)?))).await?;
+        let names = names.iter().map(|row| Ok(DB::text(row, "name")?.unwrap_or_default()));
+        let names = names.collect::<Result<_, sqlx::Error>>()?;
+        Ok(Some(Self { name, columns, unique, names }).filter(|table| !table.columns.is_empty()))
     }
 
     /// MySQL and SQLite take a name in any case.
@@ -102,6 +124,15 @@ impl Table {
     /// Whether a unique index is on exactly these columns, in any order.
     pub(super) fn is_unique(&self, columns: &[&str]) -> bool {
         self.unique.iter().any(|(of, _)| same(of, columns))
+    }
+
+    /// Whether the unique index is there that idem names after the table and this; its name is also given.
+    pub(super) fn has_index(&self, suffix: &str) -> (bool, String) {
+        let mut name = format!("{}_{suffix}", self.name.rsplit('.').next().unwrap_or_default());
+        while name.len() > LONGEST_NAME {
+            name.pop();
+        }
+        (self.names.contains(&name), name)
     }
 
     /// Whether each unique index on these columns tells apart what differs in its bytes.

@@ -1,5 +1,5 @@
 use crate::dialect::Dialect;
-use crate::machine::{Bind, Columns, Repr, StateMachine, Statement};
+use crate::machine::{Assigned, Bind, Columns, Repr, StateMachine, Statement};
 
 /// What of a machine is compared with a schema, without its type.
 #[derive(Debug)]
@@ -9,9 +9,12 @@ pub(super) struct Subject {
     pub(super) columns: &'static Columns,
     pub(super) repr: Repr,
     pub(super) once: bool,
+    pub(super) creates: bool,
+    /// The names of the rules `#[unique_while(..)]`.
+    pub(super) rules: &'static [&'static str],
     /// What the status column has to hold: the value that is written for each state.
     pub(super) values: Vec<&'static str>,
-    pub(super) events: Vec<&'static str>,
+    events: Vec<&'static str>,
     pub(super) statements: Vec<Prepared>,
     pub(super) unknown_values: &'static str,
 }
@@ -19,8 +22,10 @@ pub(super) struct Subject {
 /// A statement that is to be prepared.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// The event by its place, if it is one's.
-    event: Option<usize>,
+    /// What it belongs to: `event pay`, `create`, or the machine.
+    of: Option<String>,
+    /// The columns that it writes.
+    writes: Assigned,
     name: &'static str,
     pub(super) sql: &'static str,
     binds: &'static [Bind],
@@ -28,38 +33,44 @@ pub(super) struct Prepared {
 
 impl Subject {
     pub(super) fn of<M: StateMachine>(dialect: Dialect) -> Self {
-        let load = Prepared::new(None, "load", M::SQL.load.of(dialect));
-        let events = M::EVENTS.iter().enumerate().flat_map(|(event, (_, sql))| {
-            let entries = [("enter", sql.enter.of(dialect)), ("enter_at", sql.enter_at.of(dialect))];
-            let entries = entries.into_iter().filter_map(|(name, sql)| Some((name, sql.as_ref()?)));
-            let fires = [("fire", sql.fire.of(dialect)), ("fire_at", sql.fire_at.of(dialect))];
-            let all = entries.chain(fires).chain([("explain", sql.explain.of(dialect))]);
-            all.map(move |(name, sql)| Prepared::new(Some(event), name, sql))
+        let columns = &M::SPEC.columns;
+        let load = Prepared::new(None, &[], ("load", M::SQL.load.of(dialect)));
+        let events = M::EVENTS.iter().zip(columns.set).flat_map(|((event, sql), set)| {
+            let entries = [("enter", sql.enter.of(dialect).as_ref()), ("enter_at", sql.enter_at.of(dialect).as_ref())];
+            let fires = [("fire", Some(sql.fire.of(dialect))), ("fire_at", Some(sql.fire_at.of(dialect)))];
+            let blocked = sql.blocked.as_ref().map(|blocked| blocked.of(dialect));
+            let reads = [("explain", Some(sql.explain.of(dialect))), ("blocked", blocked)];
+            let all = entries.into_iter().chain(fires).chain(reads);
+            let all = all.filter_map(|(name, statement)| Some((name, statement?)));
+            all.map(move |named| Prepared::new(Some(format!("event {event}")), set, named))
         });
         Self {
             name: M::NAME,
             table: M::TABLE,
-            columns: &M::SPEC.columns,
+            columns,
             repr: M::REPR,
             once: M::SQL.once,
+            creates: M::SQL.create.is_some(),
+            rules: M::SQL.unique_while.as_ref().map_or(&[], |rules| rules.names),
             values: M::STATES.iter().map(M::stored).collect(),
             events: M::EVENTS.iter().map(|(name, _)| *name).collect(),
-            statements: [load].into_iter().chain(events).collect(),
+            statements: [load].into_iter().chain(events).chain(creation::<M>(dialect)).collect(),
             unknown_values: M::SQL.unknown_values.of(dialect),
         }
     }
 
-    /// The columns of every event, with what they are for.
+    /// The columns that are written, with what they are for and the types of their fields.
     pub(super) fn set(&self) -> impl Iterator<Item = (String, &'static str, Option<&'static str>)> {
-        self.events.iter().zip(self.columns.set).flat_map(move |(event, set)| {
+        let events = self.events.iter().map(|event| format!("event {event}")).zip(self.columns.set.iter().copied());
+        events.chain([("create".to_owned(), self.columns.new)]).flat_map(move |(of, set)| {
             set.iter().map(move |(column, rust)| {
                 let what = if rust.is_some() { "field" } else { "set" };
-                (format!("{}, event {event}, {what} {column}", self.name), *column, *rust)
+                (format!("{}, {of}, {what} {column}", self.name), *column, *rust)
             })
         })
     }
 
-    /// The fields of every event and their Rust types.
+    /// The fields and their Rust types.
     pub(super) fn fields(&self) -> impl Iterator<Item = (String, &'static str)> {
         self.set().filter_map(|(item, _, rust)| Some((item, rust?)))
     }
@@ -70,32 +81,39 @@ impl Subject {
 
     /// The Rust types of a statement's parameters, in their order.
     pub(super) fn parameters(&self, statement: &Prepared) -> impl Iterator<Item = &'static str> {
-        let fields = statement.event.map_or(&[][..], |event| self.columns.set[event]);
-        statement.binds.iter().flat_map(move |bind| -> Vec<&'static str> {
-            match bind {
-                Bind::Fields => fields.iter().filter_map(|(_, rust)| *rust).collect(),
-                Bind::Id => self.columns.id.iter().map(|(_, rust)| *rust).collect(),
-                Bind::Version => vec!["i64"],
-                Bind::Cause | Bind::Fingerprint => vec!["String"],
-            }
+        let fields: Vec<_> = statement.writes.iter().filter_map(|(_, rust)| *rust).collect();
+        statement.binds.iter().flat_map(move |bind| match bind {
+            Bind::Fields => fields.clone(),
+            Bind::Value(at) => vec![fields[*at]],
+            Bind::Id => self.columns.id.iter().map(|(_, rust)| *rust).collect(),
+            Bind::Version => vec!["i64"],
+            Bind::Cause | Bind::Fingerprint => vec!["String"],
         })
     }
 }
 
+/// The statements that make a row, if there are any.
+fn creation<M: StateMachine>(dialect: Dialect) -> impl Iterator<Item = Prepared> {
+    let all = M::SQL.create.as_ref().into_iter().flat_map(move |sql| {
+        let caused = sql.caused.as_ref().map(|caused| ("caused", caused.of(dialect)));
+        let enter = sql.enter.of(dialect).as_ref().map(|enter| ("enter", enter));
+        let met = sql.met.iter().map(move |met| ("met", met.of(dialect)));
+        [("insert", sql.insert.of(dialect))].into_iter().chain(enter).chain(caused).chain(met)
+    });
+    all.map(|named| Prepared::new(Some("create".to_owned()), M::SPEC.columns.new, named))
+}
+
 impl Prepared {
-    fn new(event: Option<usize>, name: &'static str, Statement { sql, binds }: &'static Statement) -> Self {
-        Self { event, name, sql, binds }
+    fn new(of: Option<String>, writes: Assigned, (name, sql): (&'static str, &'static Statement)) -> Self {
+        Self { of, writes, name, sql: sql.sql, binds: sql.binds }
     }
 
     /// Where its fault comes from: the field whose column the server names, or the statement.
     pub(super) fn item(&self, subject: &Subject, fault: &str) -> String {
-        let Some(event) = self.event else { return format!("{}, statement {}", subject.name, self.name) };
-        let (name, of) = (subject.name, subject.events[event]);
-        let fields = subject.columns.set[event].iter().filter(|(_, rust)| rust.is_some());
         let named = |column: &str| fault.contains(&format!("\"{column}\"")) || fault.contains(&format!("'{column}'"));
-        match fields.map(|(column, _)| column).find(|column| named(column)) {
-            Some(column) => format!("{name}, event {of}, field {column}"),
-            None => format!("{name}, event {of}, statement {}", self.name),
-        }
+        let field = self.writes.iter().find(|(column, rust)| rust.is_some() && named(column));
+        let what = field.map_or_else(|| format!("statement {}", self.name), |(column, _)| format!("field {column}"));
+        let parts = [Some(subject.name), self.of.as_deref(), Some(&what)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }

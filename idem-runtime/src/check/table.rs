@@ -29,6 +29,25 @@ pub(super) fn check_rows(subject: &Subject, rows: &Table, report: &mut Report) {
     }
 }
 
+/// The indexes of rules: by their names, since what they hold for is told by no catalogue in the same words.
+pub(super) fn check_rules(subject: &Subject, rows: &Table, entries: Option<&Table>, report: &mut Report) {
+    for rule in subject.rules {
+        if let (false, index) = rows.has_index(rule) {
+            let item = format!("{}, unique_while {rule}", subject.name);
+            report.add(&item, format!("`{}` has no unique index `{index}`: the rule does not hold", rows.name));
+        }
+    }
+    let Some(entries) = entries.filter(|_| subject.creates && !subject.once) else { return };
+    if let (false, index) = entries.has_index("create")
+        && !entries.is_unique(&["create_cause"])
+    {
+        report.add(
+            &format!("{}, create", subject.name),
+            format!("`{}` has no unique index `{index}`: a cause would create two rows", entries.name),
+        );
+    }
+}
+
 fn expect_column<'t>(item: &str, table: &'t Table, name: &str, report: &mut Report) -> Option<&'t Column> {
     let column = table.column(name);
     if column.is_none() {

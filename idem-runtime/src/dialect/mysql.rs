@@ -82,8 +82,7 @@ impl Driver for MySql {
         match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
             1022 | 1062 | 1169 | 1586 => Class::Duplicate,
             // Deadlock, record changed since the snapshot (MariaDB), lock table full: all roll the transaction back.
-            1213 | 1020 | 1206 => Class::Retry,
-            OUTDATED => Class::Retry,
+            1213 | 1020 | 1206 | OUTDATED => Class::Retry,
             1205 | 3572 => Class::LockTimeout,
             1053 | 1927 | 2006 | 2013 => Class::Lost,
             _ => Class::Other,

@@ -211,6 +211,7 @@ const _: () = {
                 version: ::core::option::Option::Some("version"),
                 history: ::core::option::Option::None,
                 set: &[&[("unlocked_by", ::core::option::Option::Some("String"))], &[]],
+                new: &[],
             },
         };
         const INITIAL: Self = Self::Closed;

@@ -263,6 +263,20 @@ const _: () = {
                     <order::Refund as _idem::__private::EventOf<OrderStatus>>::SQL,
                 ),
             ],
+            columns: _idem::__private::Columns {
+                id: &[("tenant_id", "i64"), ("order_id", "i64")],
+                status: "status",
+                version: ::core::option::Option::Some("version"),
+                history: ::core::option::Option::Some("shop.orders_history"),
+                set: &[
+                    &[
+                        ("paid_at", ::core::option::Option::None),
+                        ("trade_no", ::core::option::Option::Some("String")),
+                    ],
+                    &[],
+                ],
+                new: &[],
+            },
         };
         const INITIAL: Self = Self::Pending;
         fn index(&self) -> ::core::primitive::usize {

@@ -213,6 +213,14 @@ const _: () = {
                 ("press", <seal::Press as _idem::__private::EventOf<Seal>>::SQL),
                 ("dip", <seal::Dip as _idem::__private::EventOf<Seal>>::SQL),
             ],
+            columns: _idem::__private::Columns {
+                id: &[("seal_id", "i64")],
+                status: "status",
+                version: ::core::option::Option::None,
+                history: ::core::option::Option::None,
+                set: &[&[], &[]],
+                new: &[],
+            },
         };
         const INITIAL: Self = Self::Soft;
         fn index(&self) -> ::core::primitive::usize {

@@ -10,10 +10,8 @@ use crate::tx::{Answer, ask};
 
 /// The caller's connection. Dropped inside of an effect, it leaves the rollback of that effect to the connection, which
 /// sends it before whatever comes next.
-pub(super) struct Borrowed<'c, DB: SqlDialect> {
+pub(in crate::machine) struct Borrowed<'c, DB: SqlDialect> {
     connection: &'c mut DB::Connection,
-    /// The effect is one statement.
-    one_statement: bool,
     /// An effect in several statements has begun: sqlx has a savepoint, or a transaction of ours, open for it.
     in_effect: bool,
     /// Where one statement's error ends the transaction: a savepoint stands before it.
@@ -42,7 +40,7 @@ impl<'c, DB: SqlDialect> Borrowed<'c, DB> {
         }
         // An effect in several statements has one of sqlx's.
         let savepoint = savepoint && one_statement && in_transaction;
-        let mut borrowed = Self { connection, one_statement, in_effect: false, savepoint, undo: false };
+        let mut borrowed = Self { connection, in_effect: false, savepoint, undo: false };
         if savepoint {
             borrowed.simple(SAVEPOINT).await.map_err(Error::statement::<DB>)?;
         }
@@ -103,7 +101,7 @@ impl<'c, DB: SqlDialect> Borrowed<'c, DB> {
 
     /// What an error of a statement that moves the row means: outside of a transaction it commits by itself.
     pub(super) fn error(&self, error: sqlx::Error) -> Error {
-        let alone = self.one_statement && DB::TransactionManager::get_transaction_depth(self.connection) == 0;
+        let alone = DB::TransactionManager::get_transaction_depth(self.connection) == 0;
         if alone { Error::commit::<DB>(error) } else { Error::statement::<DB>(error) }
     }
 
