@@ -23,7 +23,7 @@ pub use repair::{Repair, RepairSql};
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
 #[doc(hidden)]
-pub use spec::{EventSpec, MachineSpec};
+pub use spec::{Assigned, Columns, EventSpec, MachineSpec};
 pub use statement::{Bind, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};
 pub use value::{Repr, UnknownState};
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Where a transition runs.
 
-use sqlx::Pool;
+use sqlx::{Pool, Transaction};
 
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;
@@ -10,12 +10,34 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a transition runs on.
+/// What a transition, or the reading of a row, runs on.
 ///
 /// | | the row and its history | an effect beside it |
 /// | --- | --- | --- |
-/// | `&mut *tx` | together or not at all, with the rest of the transaction | in the same transaction |
+/// | `&mut *tx` of idem's [`Tx`] | together or not at all, with the rest of the transaction | in the same transaction |
 /// | `&idem`, `&pool` | together or not at all, committed before the call returns | in none: a crash may come in between |
+/// | sqlx's own transaction, `&mut transaction` or `&mut *transaction` | together or not at all, with the rest of the transaction | in the same transaction |
+/// | a plain connection, `&mut *connection` | together or not at all, committed before the call returns | in none |
+///
+/// Nothing opens a connection beside the one that it is given. The last two are for code that has its transaction from
+/// elsewhere; what idem's own [`Tx`] adds is not to be had there:
+///
+/// - What the database gives up is answered with [`Retry`](crate::TransitionError::Retry) and not run again, on a plain
+///   connection neither.
+/// - After an error that ends the transaction on the server, `Tx` refuses each further statement. sqlx's does not: on
+///   MySQL the next ones commit by themselves, and its `commit` says yes.
+/// - A call that is dropped leaves no row without its entry and no entry without its row, whatever is committed later.
+///   It may leave a transaction in which each further statement fails (PostgreSQL), and a connection that waits for an
+///   answer which never comes (MySQL, as with any statement of sqlx that is dropped): roll back and close it.
+/// - A transaction is known by sqlx's own `begin`. One that was opened by the text `BEGIN` is not seen: on SQLite a
+///   transition with a history is refused in it, and on PostgreSQL a cause that comes again on a machine that goes round
+///   ends it with an error.
+/// - On MySQL a transition with a history needs an open transaction of sqlx's: it is two statements, and a `BEGIN` whose
+///   future is dropped would leave the connection in a transaction that nobody knows of. On a plain connection it is
+///   refused with [`Configuration`](crate::Error::Configuration), before anything is sent.
+///
+/// In code that is generic over the database, `&mut DB::Connection` is none of these (it could be any type); there a
+/// `&mut Transaction<'_, DB>`, a `&Pool<DB>` or a `&mut Tx<'_, DB>` is.
 #[diagnostic::on_unimplemented(
     message = "a transition cannot run on `{Self}`",
     label = "expected `&mut *tx`, `&idem` or `&pool`",
@@ -42,6 +64,8 @@ pub(crate) enum SeatKind<'c, DB: SqlDialect> {
     Pool(&'c Pool<DB>),
     /// Likewise, in the engine's queue.
     Idem(&'c Idem<DB>),
+    /// Onto the caller's connection, in the transaction that sqlx has opened on it, if any.
+    Connection(&'c mut DB::Connection),
 }
 
 impl<DB: SqlDialect> SeatKind<'_, DB> {
@@ -51,7 +75,13 @@ impl<DB: SqlDialect> SeatKind<'_, DB> {
             Self::Tx(root, level) => SeatKind::Tx(root, *level),
             Self::Pool(pool) => SeatKind::Pool(pool),
             Self::Idem(idem) => SeatKind::Idem(idem),
+            Self::Connection(connection) => SeatKind::Connection(&mut **connection),
         }
+    }
+
+    /// Whether the transaction is our own: what the database gives up is then run again.
+    pub(crate) const fn is_our_own(&self) -> bool {
+        matches!(self, Self::Pool(_) | Self::Idem(_))
     }
 }
 
@@ -91,3 +121,40 @@ impl<DB: SqlDialect> On for &Idem<DB> {
         Seat(SeatKind::Idem(self))
     }
 }
+
+impl<DB: SqlDialect> sealed::Sealed for &mut Transaction<'_, DB> {}
+impl<DB: SqlDialect> On for &mut Transaction<'_, DB> {
+    type DB = DB;
+
+    fn seat<'c>(self) -> Seat<'c, DB>
+    where
+        Self: 'c,
+    {
+        Seat(SeatKind::Connection(&mut **self))
+    }
+}
+
+/// Implements [`On`] for a driver's connection: not generic, since a connection by its database could be any type.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+macro_rules! on_connection {
+    ($DB:ty, $Connection:ty) => {
+        impl sealed::Sealed for &mut $Connection {}
+        impl On for &mut $Connection {
+            type DB = $DB;
+
+            fn seat<'c>(self) -> Seat<'c, $DB>
+            where
+                Self: 'c,
+            {
+                Seat(SeatKind::Connection(self))
+            }
+        }
+    };
+}
+
+#[cfg(feature = "mysql")]
+on_connection!(sqlx::MySql, sqlx::MySqlConnection);
+#[cfg(feature = "postgres")]
+on_connection!(sqlx::Postgres, sqlx::PgConnection);
+#[cfg(feature = "sqlite")]
+on_connection!(sqlx::Sqlite, sqlx::SqliteConnection);

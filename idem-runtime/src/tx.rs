@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::steps::{Step, reached};
 
 pub(crate) use executor::Answer;
-pub(crate) use lent::Lent;
+pub(crate) use lent::{Lent, ask};
 pub(crate) use refused::Refused;
 
 /// One transaction, or, inside another idempotent body, one savepoint of it.

@@ -77,6 +77,8 @@ macro_rules! answers_on {
     }};
 }
 
+pub(crate) use answers_on;
+
 /// The answers in the order of the calls above.
 const ANSWERS: [&str; 22] = [
     r#"Err(NotFound { machine: "OrderStatus" })"#,
@@ -117,7 +119,8 @@ async fn same_answers_on_every_seat<DB: Engine>(db: TestDb<DB>) -> TestResult {
     check_and_clear(&db).await
 }
 
-fn compare(seat: &str, answers: &[String]) -> TestResult {
+/// Fails unless the answers are those.
+pub(crate) fn compare(seat: &str, answers: &[String]) -> TestResult {
     for (at, (found, expected)) in answers.iter().zip(ANSWERS).enumerate() {
         ensure!(found == expected, "call {at} on `{seat}`: {found}\n        not {expected}");
     }
@@ -126,7 +129,7 @@ fn compare(seat: &str, answers: &[String]) -> TestResult {
 }
 
 /// The row and its history after all these calls; then a new order in its place.
-async fn check_and_clear<DB: Engine>(db: &TestDb<DB>) -> TestResult {
+pub(crate) async fn check_and_clear<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     let found = (status(db, 1).await?, history(db, 1).await?);
     let entries = "1 pending paid pay T1\n2 paid shipped ship NULL\n3 shipped refunded refund T1";
     ensure!(found == ("refunded 3".to_owned(), entries.to_owned()), "{found:?}");

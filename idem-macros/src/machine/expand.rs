@@ -11,7 +11,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
 use super::diagram;
-use super::model::{Model, State};
+use super::model::{Assignment, Model, State};
 use crate::sql;
 
 /// The module with the types of the states and events, and all implementations.
@@ -125,7 +125,7 @@ fn state_machine(model: &Model, statements: &[sql::EventSql], other_variants: &T
     let (stored, labels) = (model.states.iter().map(|it| it.stored.raw()), model.states.iter().map(|it| &it.label));
     let copies = model.states.iter().map(|state| &state.ident);
     let (module, by_state, typed) = (&model.module, module::by_state(model), module::by_state_arms(model));
-    let (aliases, repr) = (values::aliases(model), values::repr(model));
+    let (aliases, repr, columns) = (values::aliases(model), values::repr(model), columns(model));
     quote! {
         #[automatically_derived]
         impl _idem::__private::StateMachine for #machine {
@@ -145,6 +145,7 @@ fn state_machine(model: &Model, statements: &[sql::EventSql], other_variants: &T
                 dot: #dot,
                 sql: #sql,
                 events: &[#(#events),*],
+                columns: #columns,
             };
             const INITIAL: Self = Self::#initial;
             fn index(&self) -> ::core::primitive::usize {
@@ -165,6 +166,41 @@ fn transitions(model: &Model) -> impl Iterator<Item = TokenStream> {
         let (name, source, target) = (event.name(), &model.state(source.state).ident, &model.state(event.target).ident);
         quote!(_idem::__private::Transition { event: #name, source: Self::#source, target: Self::#target })
     })
+}
+
+/// The columns by name, each with the Rust type that is bound to it, for whoever compares them with a live schema.
+fn columns(model: &Model) -> TokenStream {
+    let id = model.id.iter().map(|column| (column.name(), type_text(&column.ty)));
+    let id = id.map(|(name, ty)| quote!((#name, #ty)));
+    let (status, version) = (&model.status, option(model.version.as_ref()));
+    let history = option(model.history.as_ref().map(|history| &history.table));
+    let set = model.events.iter().map(|event| assigned(&event.assignments));
+    let new = assigned(model.create.as_ref().map_or(&[], |create| &create.columns));
+    quote! {
+        _idem::__private::Columns {
+            id: &[#(#id),*],
+            status: #status,
+            version: #version,
+            history: #history,
+            set: &[#(#set),*],
+            new: #new,
+        }
+    }
+}
+
+fn assigned(assignments: &[Assignment]) -> TokenStream {
+    let all = assignments.iter().map(|it| (it.name(), option(it.field().map(type_text))));
+    let all = all.map(|(name, ty)| quote!((#name, #ty)));
+    quote!(&[#(#all),*])
+}
+
+fn option(value: Option<impl quote::ToTokens>) -> TokenStream {
+    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
+}
+
+/// A type as it was written, without spaces.
+fn type_text(ty: &syn::Type) -> String {
+    quote!(#ty).to_string().replace(' ', "")
 }
 
 /// The statements stand here and not with the event's type: rustc evaluates every constant that another one names.

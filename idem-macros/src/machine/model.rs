@@ -161,6 +161,20 @@ impl Stored {
     }
 }
 
+impl Assignment {
+    pub(crate) fn name(&self) -> String {
+        unraw(&self.column)
+    }
+
+    /// The type of the event's field, where one is written.
+    pub(crate) fn field(&self) -> Option<&Type> {
+        match &self.value {
+            Value::Field(ty) => Some(ty),
+            _ => None,
+        }
+    }
+}
+
 impl Event {
     pub(crate) fn name(&self) -> String {
         unraw(&self.ident)
@@ -168,10 +182,7 @@ impl Event {
 
     /// The columns whose values come with the event.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&Ident, &Type)> {
-        self.assignments.iter().filter_map(|it| match &it.value {
-            Value::Field(ty) => Some((&it.column, &**ty)),
-            _ => None,
-        })
+        self.assignments.iter().filter_map(|it| Some((&it.column, it.field()?)))
     }
 }
 

@@ -71,6 +71,15 @@ pub trait Driver: Database {
         sql: SqlStr,
     ) -> BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>>;
 
+    /// Throws the connection's prepared statements away, so that each is prepared anew.
+    fn forget_statements(connection: &mut Self::Connection) -> BoxFuture<'_, Result<(), sqlx::Error>>;
+
+    /// What a value of this Rust type, as it is written, is sent as; where that is not known, the type that leaves it to
+    /// the server.
+    fn parameter_type(rust: &str) -> Self::TypeInfo;
+    /// Whether it is known.
+    fn knows_type(rust: &str) -> bool;
+
     fn rows_affected(done: &Self::QueryResult) -> u64;
     /// The version that an UPDATE handed back, where the dialect has no other way and its answer tells.
     fn new_version(done: &Self::QueryResult) -> Option<i64>;
@@ -91,6 +100,8 @@ pub trait Driver: Database {
     fn still_open(connection: &mut Self::Connection) -> BoxFuture<'_, bool>;
 
     fn classify(error: &sqlx::Error) -> Class;
+    /// Whether a statement that the driver had prepared fits the schema no more: its class is [`Class::Retry`].
+    fn is_outdated(error: &sqlx::Error) -> bool;
     /// What an error of the server leaves of the transaction.
     fn leaves(error: &sqlx::Error) -> Leaves;
 }
@@ -111,6 +122,13 @@ pub(super) fn leaves_transport(error: &sqlx::Error) -> Leaves {
         Class::Lost => Leaves::Nothing,
         _ => Leaves::Transaction,
     }
+}
+
+/// The type inside of an `Option`, without the path before its name.
+#[cfg(feature = "postgres")]
+pub(super) fn bare(rust: &str) -> &str {
+    let inner = rust.split_once("Option<").and_then(|(_, inner)| inner.strip_suffix('>')).unwrap_or(rust);
+    inner.rsplit("::").next().unwrap_or(inner)
 }
 
 /// Implements the driver's calls for one of sqlx's databases.
@@ -150,6 +168,12 @@ macro_rules! driver_calls {
             sql: sqlx::SqlStr,
         ) -> futures_core::future::BoxFuture<'e, Result<sqlx::Describe<Self>, sqlx::Error>> {
             sqlx::Executor::describe(connection, sql)
+        }
+
+        fn forget_statements(
+            connection: &mut Self::Connection,
+        ) -> futures_core::future::BoxFuture<'_, Result<(), sqlx::Error>> {
+            Box::pin(sqlx::Connection::clear_cached_statements(connection))
         }
 
         fn rows_affected(done: &Self::QueryResult) -> u64 {

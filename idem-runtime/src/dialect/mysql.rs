@@ -8,6 +8,9 @@ use crate::machine::Repr;
 
 sql_dialect!(MySql, Dialect::MySql);
 
+/// A prepared statement has to be prepared anew, and the server's own tries to do so have failed.
+const OUTDATED: u16 = 1615;
+
 impl Driver for MySql {
     /// The savepoint tells at the end whether this is still the same transaction: an implicit commit removes it.
     const BEGIN: &'static str = "BEGIN; SAVEPOINT idem_0";
@@ -15,6 +18,15 @@ impl Driver for MySql {
     const SURVIVES_CUT: bool = false;
 
     driver_calls!(MySql);
+
+    /// A statement is prepared without the types of its parameters.
+    fn parameter_type(_: &str) -> MySqlTypeInfo {
+        <str as Type<Self>>::type_info()
+    }
+
+    fn knows_type(_: &str) -> bool {
+        false
+    }
 
     fn status_type(repr: Repr) -> MySqlTypeInfo {
         match repr {
@@ -57,6 +69,11 @@ impl Driver for MySql {
         Box::pin(async move { connection.execute("RELEASE SAVEPOINT idem_0").await.is_ok() })
     }
 
+    fn is_outdated(error: &sqlx::Error) -> bool {
+        let error = error.as_database_error().and_then(|error| error.try_downcast_ref());
+        error.map(MySqlDatabaseError::number) == Some(OUTDATED)
+    }
+
     /// By the server's number: 1205 and 1020 both carry the SQLSTATE HY000.
     fn classify(error: &sqlx::Error) -> Class {
         let Some(error) = error.as_database_error() else {
@@ -65,7 +82,7 @@ impl Driver for MySql {
         match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
             1022 | 1062 | 1169 | 1586 => Class::Duplicate,
             // Deadlock, record changed since the snapshot (MariaDB), lock table full: all roll the transaction back.
-            1213 | 1020 | 1206 => Class::Retry,
+            1213 | 1020 | 1206 | OUTDATED => Class::Retry,
             1205 | 3572 => Class::LockTimeout,
             1053 | 1927 | 2006 | 2013 => Class::Lost,
             _ => Class::Other,

@@ -1,5 +1,7 @@
 use futures_core::future::BoxFuture;
-use sqlx::postgres::{PgQueryResult, PgRow, PgTypeInfo};
+use sqlx::error::DatabaseError;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgDatabaseError, PgQueryResult, PgRow, PgTypeInfo};
 use sqlx::{Executor as _, Postgres, Row as _, Type, TypeInfo as _};
 
 use super::driver::{self, Class, Driver, Leaves, driver_calls};
@@ -14,6 +16,15 @@ impl Driver for Postgres {
     const SURVIVES_CUT: bool = true;
 
     driver_calls!(Postgres);
+
+    fn parameter_type(rust: &str) -> PgTypeInfo {
+        // Zero lets the server infer it.
+        known_type(rust).unwrap_or(PgTypeInfo::with_oid(Oid(0)))
+    }
+
+    fn knows_type(rust: &str) -> bool {
+        known_type(rust).is_some()
+    }
 
     fn status_type(repr: Repr) -> PgTypeInfo {
         match repr {
@@ -58,10 +69,15 @@ impl Driver for Postgres {
             Some("23505") => Class::Duplicate,
             Some("40001" | "40P01") => Class::Retry,
             Some("55P03") => Class::LockTimeout,
+            Some(_) if is_outdated(error) => Class::Retry,
             // The connection or the server is going away: 57P01 to 57P03, and the class of connection exceptions.
             Some(code) if code.starts_with("08") || code.starts_with("57P0") => Class::Lost,
             _ => Class::Other,
         }
+    }
+
+    fn is_outdated(error: &sqlx::Error) -> bool {
+        error.as_database_error().is_some_and(is_outdated)
     }
 
     /// PostgreSQL refuses everything after an error until a savepoint is rolled back to.
@@ -70,5 +86,34 @@ impl Driver for Postgres {
             sqlx::Error::Database(_) => Leaves::Savepoint,
             other => driver::leaves_transport(other),
         }
+    }
+}
+
+/// Types of the standard library, and `Uuid`, which here can only be the one.
+fn known_type(rust: &str) -> Option<PgTypeInfo> {
+    match driver::bare(rust) {
+        "String" => Some(<str as Type<Postgres>>::type_info()),
+        "i16" => Some(<i16 as Type<Postgres>>::type_info()),
+        "i32" => Some(<i32 as Type<Postgres>>::type_info()),
+        "i64" => Some(<i64 as Type<Postgres>>::type_info()),
+        "f64" => Some(<f64 as Type<Postgres>>::type_info()),
+        "bool" => Some(<bool as Type<Postgres>>::type_info()),
+        "Vec<u8>" => Some(<[u8] as Type<Postgres>>::type_info()),
+        #[cfg(feature = "uuid")]
+        "Uuid" => Some(<uuid::Uuid as Type<Postgres>>::type_info()),
+        _ => None,
+    }
+}
+
+/// A plan whose result has other types now, which is one case of "not supported" (told by the server's routine, since its
+/// words are translated); a prepared statement that is not there, or one of its name that is, as behind a pooler.
+fn is_outdated(error: &dyn DatabaseError) -> bool {
+    match error.code().as_deref() {
+        Some("0A000") => {
+            let routine = error.try_downcast_ref().and_then(PgDatabaseError::routine);
+            routine == Some("RevalidateCachedQuery")
+        }
+        Some(code) => matches!(code, "26000" | "42P05"),
+        None => false,
     }
 }

@@ -8,6 +8,9 @@ use crate::machine::Repr;
 
 sql_dialect!(Sqlite, Dialect::Sqlite);
 
+/// The schema changed, and again at each of the library's own tries to prepare the statement anew.
+const OUTDATED: i32 = 17;
+
 impl Driver for Sqlite {
     /// A deferred transaction that reads and then writes fails at once when another one wrote in between.
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
@@ -15,6 +18,15 @@ impl Driver for Sqlite {
     const SURVIVES_CUT: bool = true;
 
     driver_calls!(Sqlite);
+
+    /// A statement is prepared without the types of its parameters.
+    fn parameter_type(_: &str) -> SqliteTypeInfo {
+        <str as Type<Self>>::type_info()
+    }
+
+    fn knows_type(_: &str) -> bool {
+        false
+    }
 
     fn status_type(repr: Repr) -> SqliteTypeInfo {
         match repr {
@@ -51,10 +63,14 @@ impl Driver for Sqlite {
         match result_code(error) {
             Some(1555 | 2067 | 2579) => Class::Duplicate,
             // The low byte of an extended code is the primary one: 5 busy, 6 locked.
-            Some(code) if matches!(code & 0xff, 5 | 6) => Class::Retry,
+            Some(code) if matches!(code & 0xff, 5 | 6 | OUTDATED) => Class::Retry,
             Some(_) => Class::Other,
             None => driver::classify_transport(error),
         }
+    }
+
+    fn is_outdated(error: &sqlx::Error) -> bool {
+        result_code(error).is_some_and(|code| code & 0xff == OUTDATED)
     }
 
     /// `OR ROLLBACK`, `RAISE(ROLLBACK)` and errors such as a full disk end the transaction without saying so.

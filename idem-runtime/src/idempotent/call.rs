@@ -84,7 +84,9 @@ async fn claim<'t, DB: SqlDialect>(
             try_claim(tx, &claim).await?.found(claim, None, None)
         }
         SeatKind::Idem(idem) => claim_first(idem, claim).await,
-        SeatKind::Pool(_) => Err(Error::Configuration("an idempotent call begins on an engine or a transaction")),
+        SeatKind::Pool(_) | SeatKind::Connection(_) => {
+            Err(Error::Configuration("an idempotent call begins on an engine or a transaction"))
+        }
     }
 }
 

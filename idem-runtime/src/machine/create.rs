@@ -173,7 +173,7 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
         loop {
             let created = self.settle(&mut seat).await;
             match (&created, pauses.next()) {
-                (Err(TransitionError::Retry(_)), Some(pause)) if !matches!(seat, SeatKind::Tx(..)) => {
+                (Err(TransitionError::Retry(_)), Some(pause)) if seat.is_our_own() => {
                     tokio::time::sleep(pause).await;
                 }
                 _ => return created,
@@ -215,7 +215,7 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
         match self.write(&mut line).await {
             Ok(()) => Ok(line.close(true).await?),
             Err(unmade) => {
-                line.end_effect();
+                line.drop_effect().await;
                 // What the statement answered says more than what the rollback may.
                 let _ = line.close(false).await;
                 Err(unmade)
@@ -237,13 +237,13 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
             return Ok(());
         };
         let enter = self.query(enter)?;
-        line.begin_effect().await.map_err(Error::statement::<DB>)?;
+        line.begin_effect().await?;
         let answer = line.go_on(enter).await;
         made(answer, line)?;
         reached(Step::Entered);
         let answer = line.go_on(insert).await;
         made(answer, line)?;
-        line.end_effect();
+        line.end_effect().await?;
         reached(Step::Moved);
         Ok(())
     }

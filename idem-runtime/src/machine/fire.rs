@@ -15,6 +15,7 @@ use crate::on::{On, Seat, SeatKind};
 use crate::steps::{Step, reached};
 use crate::tx::{Answer, Refused};
 
+mod borrowed;
 pub(super) mod line;
 
 use line::{Line, Plan, Query};
@@ -98,7 +99,8 @@ impl<M: StateMachine, E: EventOf<M>, P> Fire<M, E, P> {
     /// Moves the row, or tells why it stays.
     ///
     /// On `&mut *tx` the row moves with that transaction; on `&idem` or `&pool` by itself, committed before the call
-    /// returns. A row and its history's entry are written together or not at all.
+    /// returns. A row and its history's entry are written together or not at all. It also runs on a plain connection and
+    /// in sqlx's own transaction: [`On`] says what then does not hold.
     ///
     /// # Errors
     ///
@@ -155,7 +157,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
     {
         let mut pauses = backoff::pauses();
         let alone = match seat {
-            SeatKind::Tx(root, level) => return self.once(SeatKind::Tx(root, level)).await,
+            seat @ (SeatKind::Tx(..) | SeatKind::Connection(_)) => return self.once(seat).await,
             SeatKind::Pool(pool) => Ok(pool),
             SeatKind::Idem(idem) => Err(idem),
         };
@@ -175,7 +177,10 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         E: Fields<DB>,
     {
         let mut line = Line::open(seat, Plan::of::<M, E, DB>()).await?;
-        let outcome = self.settle(&mut line).await;
+        let mut outcome = self.settle(&mut line).await;
+        if matches!(outcome, Err(TransitionError::Retry(_))) && line.renew().await {
+            outcome = self.settle(&mut line).await;
+        }
         let applied = matches!(outcome, Ok(Outcome::Applied(_)));
         match line.close(applied).await {
             Err(error) if applied => Err(error.into()),
@@ -311,12 +316,12 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
     {
         let enter = self.query(enter)?;
         let fire = self.query(self.fire_statement().of(DB::DIALECT))?;
-        line.begin_effect().await.map_err(Error::statement::<DB>)?;
+        line.begin_effect().await?;
         let entered = line.go_on(enter).await;
         match entered {
             Ok(answer) if answer.rows_affected() == 1 => {}
             other => {
-                line.end_effect();
+                line.drop_effect().await;
                 return self.not_entered(other, line).await;
             }
         }
@@ -327,10 +332,10 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         };
         let Some(version) = applied_version(&answer, M::SQL.versions, line).await? else {
             let kept = Refused::new("a row did not move after its history was written; a trigger may have kept it");
-            line.spoil(kept.clone());
+            line.spoil(kept.clone()).await;
             return Err(TransitionError::Database(kept.into()));
         };
-        line.end_effect();
+        line.end_effect().await?;
         reached(Step::Moved);
         Ok(Try::Applied(version))
     }
@@ -344,12 +349,12 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         E: Fields<DB>,
     {
         if DB::classify(&error) != Class::Duplicate || E::SQL.blocked.is_none() {
-            line.spoil(Refused::because::<DB>(&error));
+            line.spoil(Refused::because::<DB>(&error)).await;
             return Error::statement::<DB>(error).into();
         }
         // The collision's lock, or being the only writer, keeps the other row where it is.
         let kept_out = self.check_unique_while(line).await;
-        line.end_effect();
+        line.drop_effect().await;
         kept_out.err().unwrap_or(TransitionError::Database(error))
     }
 

@@ -10,7 +10,7 @@ use super::{Event, EventOf, HasVersion, MachineOn, State, StateMachine};
 use crate::dialect::{BoxDynError, SqlDialect};
 use crate::error::{Error, TransitionError};
 use crate::on::{On, Seat, SeatKind};
-use crate::tx::Lent;
+use crate::tx::{Answer, Lent, ask};
 
 /// The type parameter of a [`Row`] whose state is known as a value only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,15 @@ pub struct Handle<M: StateMachine> {
 
 /// A row as it was read: its identifier, state and version. `S` is the marker of its state where the type tells it.
 ///
-/// It is what the row was then. Nothing keeps the row so, unless the transaction that read it holds a lock.
+/// It is what the row was then. Nothing keeps the row so, unless the transaction that read it holds a lock. It is read and
+/// never set: only an event moves the row, and what it answers is another `Row`.
+///
+/// ```compile_fail,E0616
+/// # use idem_runtime::prelude::*;
+/// fn pay<M: StateMachine>(mut row: Row<M>, paid: M) {
+///     row.state = paid;
+/// }
+/// ```
 pub struct Row<M: StateMachine, S = AnyState> {
     id: M::Id,
     state: M,
@@ -125,13 +133,24 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
     Seat(seat): Seat<'_, DB>,
 ) -> Result<Row<M>, TransitionError> {
     let statement = M::SQL.load.of(DB::DIALECT);
-    let arguments = id_arguments::<M, DB>(&id, statement)?;
-    let query = (statement.sql, Some(arguments));
-    let answer = match seat {
-        SeatKind::Tx(root, _) => root.ask(query).await,
-        SeatKind::Pool(pool) => Lent::acquire(pool).await?.ask(query).await,
-        SeatKind::Idem(idem) => idem.acquire().await?.ask(query).await,
+    let query = || Ok::<_, TransitionError>((statement.sql, Some(id_arguments::<M, DB>(&id, statement)?)));
+    let mut lent = match seat {
+        SeatKind::Tx(root, _) => return answer(id.clone(), root.ask(query()?).await),
+        SeatKind::Connection(connection) => return answer(id.clone(), ask::<DB>(connection, query()?).await),
+        SeatKind::Pool(pool) => Lent::acquire(pool).await?,
+        SeatKind::Idem(idem) => idem.acquire().await?,
     };
+    let mut found = lent.ask(query()?).await;
+    if found.is_err() && lent.renew().await {
+        found = lent.ask(query()?).await;
+    }
+    answer(id.clone(), found)
+}
+
+fn answer<M: StateMachine, DB: SqlDialect>(
+    id: M::Id,
+    answer: Result<Answer<DB>, sqlx::Error>,
+) -> Result<Row<M>, TransitionError> {
     let answer = answer.map_err(Error::statement::<DB>)?;
     let row = answer.row.ok_or(TransitionError::NotFound { machine: M::NAME })?;
     read::<M, DB>(id, &row)

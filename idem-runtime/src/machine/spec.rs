@@ -21,6 +21,27 @@ pub struct MachineSpec<M: StateMachine> {
     pub dot: &'static str,
     pub sql: MachineSql,
     pub events: &'static [(&'static str, &'static EventSql)],
+    pub columns: Columns,
+}
+
+/// Columns that are written, each with the Rust type of its field.
+pub type Assigned = &'static [(&'static str, Option<&'static str>)];
+
+/// The columns that the statements of a machine name, each with the Rust type that is bound to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns {
+    /// The identifier's.
+    pub id: &'static [(&'static str, &'static str)],
+    /// The status.
+    pub status: &'static str,
+    /// The version, if rows have one.
+    pub version: Option<&'static str>,
+    /// The table of the history, if there is one.
+    pub history: Option<&'static str>,
+    /// What each event writes beside those, in the order of the events; without a type where it is no field.
+    pub set: &'static [Assigned],
+    /// What a creation writes beside the status and the version.
+    pub new: Assigned,
 }
 
 /// All that [`EventOf`](super::EventOf) says of an event in constants; each has its own name there.

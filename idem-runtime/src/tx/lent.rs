@@ -1,4 +1,5 @@
 use std::ops::{Deref, DerefMut};
+use std::task::Poll;
 
 use futures_util::stream::poll_fn;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -18,11 +19,13 @@ pub(crate) struct Lent<DB: SqlDialect> {
     connection: Option<PoolConnection<DB>>,
     cut: bool,
     distrusted: bool,
+    /// A statement that was prepared on it fits the schema no more.
+    outdated: bool,
 }
 
 impl<DB: SqlDialect> Lent<DB> {
     pub(super) const fn new(connection: PoolConnection<DB>) -> Self {
-        Self { connection: Some(connection), cut: false, distrusted: false }
+        Self { connection: Some(connection), cut: false, distrusted: false, outdated: false }
     }
 
     /// Waits for one of the pool's.
@@ -37,26 +40,36 @@ impl<DB: SqlDialect> Lent<DB> {
 
     /// Runs a statement to its end, so that nothing of it is left in the connection.
     pub(crate) async fn ask<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, sqlx::Error> {
-        let answer = Answer::<DB> { row: None, done: DB::QueryResult::default() };
-        self.fetch_many(query)
-            .try_fold(answer, |mut answer, step| async move {
-                match step {
-                    Either::Left(done) => answer.done.extend([done]),
-                    Either::Right(row) => answer.row = Some(row),
-                }
-                Ok(answer)
-            })
-            .await
+        collect::<DB>(self.fetch_many(query)).await
+    }
+
+    /// Runs a query to its end; gives its rows.
+    pub(crate) async fn rows<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Vec<DB::Row>, sqlx::Error> {
+        self.fetch_many(query).try_filter_map(|step| async move { Ok(step.right()) }).try_collect().await
+    }
+
+    /// Has every statement prepared anew.
+    pub(crate) async fn forget_statements(&mut self) -> Result<(), sqlx::Error> {
+        self.watch(async |connection| DB::forget_statements(connection).await).await
+    }
+
+    /// After a statement that fits the schema no more: prepares every one anew. Says whether there was a need to.
+    pub(crate) async fn renew(&mut self) -> bool {
+        let renewed =
+            self.outdated && self.watch(async |connection| DB::forget_statements(connection).await.is_ok()).await;
+        self.outdated &= !renewed;
+        renewed
     }
 
     pub(super) fn fetch_many<'e, 'q: 'e>(&'e mut self, query: impl Execute<'q, DB> + 'q) -> Many<'e, DB> {
-        let Self { connection, cut, .. } = self;
+        let Self { connection, cut, outdated, .. } = self;
         let connection = connection.as_mut().expect(NOT_TAKEN);
         let mut answers = DB::fetch_many(&mut **connection, query);
         poll_fn(move |context| {
             let step = answers.poll_next_unpin(context);
             // Dropped while it waits, it may leave half of a packet behind; between two steps it leaves whole ones.
             *cut = step.is_pending();
+            *outdated |= matches!(&step, Poll::Ready(Some(Err(error))) if DB::is_outdated(error));
             step
         })
         .boxed()
@@ -69,10 +82,11 @@ impl<DB: SqlDialect> Lent<DB> {
         self.cut = true;
         let row = DB::fetch_optional(&mut *self, query).await;
         self.cut = false;
+        self.outdated |= row.as_ref().is_err_and(DB::is_outdated);
         row
     }
 
-    pub(super) async fn watch<T>(&mut self, work: impl AsyncFnOnce(&mut DB::Connection) -> T) -> T {
+    pub(crate) async fn watch<T>(&mut self, work: impl AsyncFnOnce(&mut DB::Connection) -> T) -> T {
         self.cut = true;
         let done = work(&mut *self).await;
         self.cut = false;
@@ -88,12 +102,38 @@ impl<DB: SqlDialect> Lent<DB> {
     /// Gives the connection to somebody who looks after it.
     pub(super) fn take(&mut self) -> Option<PoolConnection<DB>> {
         let mut connection = self.connection.take()?;
-        if self.distrusted || self.is_out_of_step() {
+        if self.distrusted || self.outdated || self.is_out_of_step() {
             connection.close_on_drop();
             return None;
         }
         Some(connection)
     }
+}
+
+/// Runs a statement to its end on a connection of somebody else's. When the statement fits the schema no more, every one
+/// is prepared anew, so that the next try of the caller's finds the schema as it is.
+pub(crate) async fn ask<'q, DB: SqlDialect>(
+    connection: &mut DB::Connection,
+    query: impl Execute<'q, DB> + 'q,
+) -> Result<Answer<DB>, sqlx::Error> {
+    let answer = collect::<DB>(DB::fetch_many(connection, query)).await;
+    if answer.as_ref().is_err_and(DB::is_outdated) {
+        let _ = DB::forget_statements(connection).await;
+    }
+    answer
+}
+
+async fn collect<DB: SqlDialect>(answers: Many<'_, DB>) -> Result<Answer<DB>, sqlx::Error> {
+    let answer = Answer::<DB> { row: None, done: DB::QueryResult::default() };
+    answers
+        .try_fold(answer, |mut answer, step| async move {
+            match step {
+                Either::Left(done) => answer.done.extend([done]),
+                Either::Right(row) => answer.row = Some(row),
+            }
+            Ok(answer)
+        })
+        .await
 }
 
 const NOT_TAKEN: &str = "a connection is taken by the last one that holds it";

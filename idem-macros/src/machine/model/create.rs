@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 use syn::Type;
 
 use super::super::ast;
-use super::{Assignment, Event, Model, Names, State, StateId, Value, unraw};
+use super::{Assignment, Event, Model, Names, State, StateId, unraw};
 
 /// The type beside those of the states and events that holds what a new row begins with.
 pub(crate) const NEW: &str = "New";
@@ -30,10 +30,7 @@ pub(crate) struct UniqueWhile {
 impl Create {
     /// The columns whose values come with the call, in order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&Ident, &Type)> {
-        self.columns.iter().filter_map(|it| match &it.value {
-            Value::Field(ty) => Some((&it.column, &**ty)),
-            _ => None,
-        })
+        self.columns.iter().filter_map(|it| Some((&it.column, it.field()?)))
     }
 
     /// Where a column stands among them.

@@ -372,6 +372,14 @@ RETURNING version AS applied",
                     ),
                 ),
             ],
+            columns: _idem::__private::Columns {
+                id: &[("door_id", "i64")],
+                status: "status",
+                version: ::core::option::Option::Some("version"),
+                history: ::core::option::Option::None,
+                set: &[&[("unlocked_by", ::core::option::Option::Some("String"))], &[]],
+                new: &[],
+            },
         };
         const INITIAL: Self = Self::Closed;
         fn index(&self) -> ::core::primitive::usize {

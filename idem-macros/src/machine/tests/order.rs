@@ -738,6 +738,20 @@ SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, s
                     ),
                 ),
             ],
+            columns: _idem::__private::Columns {
+                id: &[("tenant_id", "i64"), ("order_id", "i64")],
+                status: "status",
+                version: ::core::option::Option::Some("version"),
+                history: ::core::option::Option::Some("shop.orders_history"),
+                set: &[
+                    &[
+                        ("paid_at", ::core::option::Option::None),
+                        ("trade_no", ::core::option::Option::Some("String")),
+                    ],
+                    &[],
+                ],
+                new: &[],
+            },
         };
         const INITIAL: Self = Self::Pending;
         fn index(&self) -> ::core::primitive::usize {

@@ -381,6 +381,14 @@ RETURNING 0 AS applied",
                     ),
                 ),
             ],
+            columns: _idem::__private::Columns {
+                id: &[("seal_id", "i64")],
+                status: "status",
+                version: ::core::option::Option::None,
+                history: ::core::option::Option::None,
+                set: &[&[], &[]],
+                new: &[],
+            },
         };
         const INITIAL: Self = Self::Soft;
         fn index(&self) -> ::core::primitive::usize {

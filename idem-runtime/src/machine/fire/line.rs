@@ -1,6 +1,7 @@
 //! Where the statements of one transition go.
 
 use super::super::{EventOf, StateMachine};
+use super::borrowed::Borrowed;
 use crate::dialect::{Dialect, SqlDialect};
 use crate::error::Error;
 use crate::on::SeatKind;
@@ -13,9 +14,9 @@ pub(in crate::machine) type Query<DB> = (&'static str, Option<<DB as sqlx::Datab
 #[derive(Debug, Clone, Copy)]
 pub(in crate::machine) struct Plan {
     /// It is one statement, so that it needs no transaction of its own.
-    one_statement: bool,
+    pub(super) one_statement: bool,
     /// Its entry can meet another one, which on PostgreSQL ends the transaction unless it can be undone alone.
-    savepoint: bool,
+    pub(super) savepoint: bool,
 }
 
 impl Plan {
@@ -49,6 +50,15 @@ pub(in crate::machine) enum Line<'c, DB: SqlDialect> {
     Own(Tx<'c, DB>),
     /// Each by itself.
     Alone(Lent<DB>),
+    /// Onto a connection of the caller's, in sqlx's transaction on it or in none.
+    Borrowed(Borrowed<'c, DB>),
+}
+
+/// Who runs a statement.
+enum Runner<'l, 'c, DB: SqlDialect> {
+    Transaction(&'l mut Root<DB>),
+    Connection(&'l mut Lent<DB>),
+    Borrowed(&'l mut Borrowed<'c, DB>),
 }
 
 impl<'c, DB: SqlDialect> Line<'c, DB> {
@@ -68,55 +78,86 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
                 Ok(Self::Own(Tx::outermost(root)))
             }
             SeatKind::Idem(idem) => Ok(Self::Own(idem.open().await?)),
+            SeatKind::Connection(connection) => Ok(Self::Borrowed(Borrowed::open(connection, plan).await?)),
         }
     }
 
     /// Runs a statement.
     pub(in crate::machine) async fn ask(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
-        match self.transaction() {
-            Ok(root) => root.ask(query).await,
-            Err(lent) => lent.ask(query).await,
+        match self.runner() {
+            Runner::Transaction(root) => root.ask(query).await,
+            Runner::Connection(lent) => lent.ask(query).await,
+            Runner::Borrowed(borrowed) => borrowed.ask(query).await,
         }
     }
 
     /// Runs the second statement of one effect.
     pub(in crate::machine) async fn go_on(&mut self, query: Query<DB>) -> Result<Answer<DB>, sqlx::Error> {
-        match self.transaction() {
-            Ok(root) => root.ask_on(query).await,
-            Err(lent) => lent.ask(query).await,
+        match self.runner() {
+            Runner::Transaction(root) => root.ask_on(query).await,
+            Runner::Connection(lent) => lent.ask(query).await,
+            Runner::Borrowed(borrowed) => borrowed.ask(query).await,
         }
     }
 
-    /// The transaction that the statements are in, or the connection where they are in none.
-    fn transaction(&mut self) -> Result<&mut Root<DB>, &mut Lent<DB>> {
+    fn runner(&mut self) -> Runner<'_, 'c, DB> {
         match self {
-            Self::Caller(root) => Ok(root),
-            Self::Own(tx) => Ok(tx.root()),
-            Self::Alone(lent) => Err(lent),
+            Self::Caller(root) => Runner::Transaction(root),
+            Self::Own(tx) => Runner::Transaction(tx.root()),
+            Self::Alone(lent) => Runner::Connection(lent),
+            Self::Borrowed(borrowed) => Runner::Borrowed(borrowed),
         }
     }
 
     /// Begins an effect in several statements: a future that is dropped between them leaves a transaction that keeps
     /// nothing.
-    pub(in crate::machine) async fn begin_effect(&mut self) -> Result<(), sqlx::Error> {
-        if let Ok(root) = self.transaction() {
-            root.settle().await?;
-            root.half_done(true);
+    pub(in crate::machine) async fn begin_effect(&mut self) -> Result<(), Error> {
+        match self.runner() {
+            Runner::Transaction(root) => {
+                root.settle().await.map_err(Error::statement::<DB>)?;
+                root.half_done(true);
+            }
+            Runner::Connection(_) => {}
+            Runner::Borrowed(borrowed) => borrowed.begin_effect().await?,
         }
         Ok(())
     }
 
-    /// The effect is whole, or nothing of it was done.
-    pub(in crate::machine) fn end_effect(&mut self) {
-        if let Ok(root) = self.transaction() {
-            root.half_done(false);
+    /// The effect is whole.
+    pub(in crate::machine) async fn end_effect(&mut self) -> Result<(), Error> {
+        match self.runner() {
+            Runner::Transaction(root) => root.half_done(false),
+            Runner::Connection(_) => {}
+            Runner::Borrowed(borrowed) => borrowed.end_effect().await?,
+        }
+        Ok(())
+    }
+
+    /// Nothing of the effect was done.
+    pub(in crate::machine) async fn drop_effect(&mut self) {
+        match self.runner() {
+            Runner::Transaction(root) => root.half_done(false),
+            Runner::Connection(_) => {}
+            Runner::Borrowed(borrowed) => borrowed.undo_effect().await,
         }
     }
 
-    /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why.
-    pub(in crate::machine) fn spoil(&mut self, why: Refused) {
-        if let Ok(root) = self.transaction() {
-            root.spoil(why);
+    /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why. What
+    /// has a savepoint is undone by itself.
+    pub(in crate::machine) async fn spoil(&mut self, why: Refused) {
+        match self.runner() {
+            Runner::Transaction(root) => root.spoil(why),
+            Runner::Connection(_) => {}
+            Runner::Borrowed(borrowed) => borrowed.undo_effect().await,
+        }
+    }
+
+    /// After a statement that fits the schema no more: whether the same one fits now, on this very connection. Inside of
+    /// a transaction that is for the caller to try, from its beginning.
+    pub(in crate::machine) async fn renew(&mut self) -> bool {
+        match self {
+            Self::Alone(lent) => lent.renew().await,
+            Self::Caller(_) | Self::Own(_) | Self::Borrowed(_) => false,
         }
     }
 
@@ -125,16 +166,17 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     pub(in crate::machine) fn error(&self, error: sqlx::Error) -> Error {
         match self {
             Self::Alone(_) => Error::commit::<DB>(error),
+            Self::Borrowed(borrowed) => borrowed.error(error),
             Self::Caller(_) | Self::Own(_) => Error::statement::<DB>(error),
         }
     }
 
     /// After an entry met another one: undoes what that left, if anything.
     pub(in crate::machine) fn undo(&mut self) {
-        if let Self::Own(tx) = self
-            && tx.level() > 0
-        {
-            tx.undo();
+        match self {
+            Self::Own(tx) if tx.level() > 0 => tx.undo(),
+            Self::Borrowed(borrowed) => borrowed.undo(),
+            _ => {}
         }
     }
 
@@ -143,6 +185,7 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         match self {
             Self::Own(tx) if keep => tx.commit().await,
             Self::Own(tx) => tx.rollback().await,
+            Self::Borrowed(borrowed) => borrowed.close(keep).await,
             Self::Caller(_) | Self::Alone(_) => Ok(()),
         }
     }
