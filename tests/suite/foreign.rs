@@ -337,32 +337,17 @@ async fn a_deadlock_in_a_transaction_of_sqlx<DB: Plain>(db: TestDb<DB>) -> TestR
     let pay = |order_id: i64| OrderStatus::row(order_id).fire(pay("T")).cause(&order_id);
     answer!(pay(1).run(&mut one).await, Ok(Outcome::Applied(_)));
     answer!(pay(2).run(&mut other).await, Ok(Outcome::Applied(_)));
-    // Whoever is given up has to be told so, and its transaction has to go before the other one can answer.
-    let first = async {
-        let answer = pay(2).run(&mut one).await;
-        (answer, one)
-    };
-    let second = async {
+    let (first, second) = tokio::join!(pay(2).run(&mut one), async {
         until_waiting(&db, 1).await?;
-        let answer = pay(1).run(&mut other).await;
-        Ok::<_, BoxError>((answer, other))
+        Ok::<_, BoxError>(pay(1).run(&mut other).await)
+    });
+    let (winner, won, loser, lost) = match second? {
+        second @ Ok(_) => (other, second, one, first),
+        second @ Err(_) => (one, first, other, second),
     };
-    let (mut first, mut second) = (Box::pin(first), Box::pin(second));
-    let (lost, winner) = tokio::select! {
-        (answer, one) = &mut first => {
-            let lost = given_up(answer, one).await?;
-            let (answer, other) = second.await?;
-            (lost, (answer, other))
-        }
-        second = &mut second => {
-            let (answer, other) = second?;
-            let lost = given_up(answer, other).await?;
-            (lost, first.await)
-        }
-    };
-    ensure!(lost, "one of them deadlocks");
-    answer!(winner.0, Ok(Outcome::Applied(_)));
-    winner.1.commit().await?;
+    answer!(won, Ok(Outcome::Applied(_)));
+    given_up(lost, loser).await?;
+    winner.commit().await?;
     ensure!(db.integer("SELECT COUNT(*) FROM orders_history").await? == 2, "the winner's two entries");
     Ok(())
 }
@@ -371,13 +356,13 @@ async fn a_deadlock_in_a_transaction_of_sqlx<DB: Plain>(db: TestDb<DB>) -> TestR
 async fn given_up<DB: Plain, T: std::fmt::Debug>(
     answer: Result<T, TransitionError>,
     mut transaction: sqlx::Transaction<'_, DB>,
-) -> Result<bool, BoxError> {
+) -> TestResult {
     answer!(&answer, Err(TransitionError::Retry(_)));
     ensure!(answer.is_err_and(|error| error.is_retryable()), "the answer is to run it all again");
     let again = OrderStatus::row(1).fire(pay("T")).cause("T9").run(&mut transaction).await;
     ensure!(again.is_err(), "the transaction is over: {again:?}");
     transaction.rollback().await?;
-    Ok(true)
+    Ok(())
 }
 
 /// A transaction of sqlx reads first, and may then not write any more.
