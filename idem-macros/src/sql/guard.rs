@@ -5,7 +5,6 @@
 //! guard's own name, which they carry in their text, says of which transitions they are.
 
 #[cfg(test)]
-#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests;
 
 use std::collections::BTreeSet;

@@ -130,9 +130,9 @@ async fn the_guard_is_open_for_the_repair_alone<DB: Engine>(db: TestDb<DB>) -> T
         let done = (&mut *tx).execute(AssertSqlSafe(wrong(2)).into_sql_str()).await.map(|done| DB::affected(&done));
         refused::<OrderStatus, DB>(&done, Refused::Transition)?;
         if commit && DB::DIALECT != Dialect::Postgres {
-            tx.commit().await?
+            tx.commit().await?;
         } else {
-            tx.rollback().await?
+            tx.rollback().await?;
         }
         // In the next one of the same connection.
         refused::<OrderStatus, DB>(&attempt(&idem, wrong(2)).await?, Refused::Transition)?;

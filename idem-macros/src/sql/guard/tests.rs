@@ -76,6 +76,7 @@ fn a_stored_value_does_not_end_the_text() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "most of them are the expected SQL")]
 fn every_name_is_quoted_where_it_has_to_be() {
     let awkward = model_of(quote! {
         #[machine(table = "Shop.order", id(tenant: i64, r#type: Uuid), status = "the \"State\"", version = none)]
