@@ -71,7 +71,7 @@ async fn movable<DB: Shop>(pool: &Pool<DB>) -> sqlx::Result<Vec<i64>> {
     match DB::script(pool, "UPDATE orders SET status = 'delivered'".to_owned()).await {
         Err(error) if guard_refusal(&error).is_some() => Ok(Vec::new()),
         Err(error) => Err(error),
-        Ok(_) => DB::find(pool, "SELECT order_id FROM orders").await,
+        Ok(()) => DB::find(pool, "SELECT order_id FROM orders").await,
     }
 }
 

@@ -145,7 +145,7 @@ async fn every_pair<M: StateMachine, DB: Engine>(
     unknown: &[&str],
     allows: fn(M, M) -> bool,
 ) -> TestResult {
-    let written = M::STATES.iter().map(StateMachine::stored);
+    let written = M::STATES.iter().map(|state| -> &str { state.stored() });
     let aliases = M::ALIASES.iter().map(|(alias, _)| *alias);
     let all: Vec<&str> = written.chain(aliases).chain(unknown.iter().copied()).collect();
     let Table { name, status, columns, values, is } = table;
