@@ -310,15 +310,13 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
         M: CreatesOn<DB>,
         N: Values<DB>,
     {
-        let mut arguments = DB::Arguments::default();
-        let bound = statement.binds.iter().try_for_each(|bind| match bind {
-            Bind::Cause => DB::bind(&mut arguments, &self.cause),
-            Bind::Fingerprint => DB::bind(&mut arguments, &self.fingerprint),
-            Bind::Value(at) => self.new.bind(*at, &mut arguments),
+        let query = statement.query::<DB>(|bind, arguments| match bind {
+            Bind::Cause => DB::bind(arguments, &self.cause),
+            Bind::Fingerprint => DB::bind(arguments, &self.fingerprint),
+            Bind::Value(at) => self.new.bind(at, arguments),
             Bind::Fields | Bind::Id | Bind::Version => Err("a parameter of a transition".into()),
         });
-        bound.map_err(|error| TransitionError::Database(sqlx::Error::Encode(error)))?;
-        Ok((statement.sql, Some(arguments)))
+        query.map_err(TransitionError::Database)
     }
 }
 

@@ -149,22 +149,19 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
     }
 
     /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
-    async fn run<DB>(self, Seat(seat): Seat<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
+    async fn run<DB>(self, Seat(mut seat): Seat<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
     where
         DB: SqlDialect,
         M: MachineOn<DB>,
         E: Fields<DB>,
     {
         let mut pauses = backoff::pauses();
-        let alone = match seat {
-            seat @ (SeatKind::Tx(..) | SeatKind::Connection(_)) => return self.once(seat).await,
-            SeatKind::Pool(pool) => Ok(pool),
-            SeatKind::Idem(idem) => Err(idem),
-        };
         loop {
-            let outcome = self.once(alone.map_or_else(SeatKind::Idem, SeatKind::Pool)).await;
+            let outcome = self.once(seat.again()).await;
             match (&outcome, pauses.next()) {
-                (Err(TransitionError::Retry(_)), Some(pause)) => tokio::time::sleep(pause).await,
+                (Err(TransitionError::Retry(_)), Some(pause)) if seat.is_our_own() => {
+                    tokio::time::sleep(pause).await;
+                }
                 _ => return outcome,
             }
         }
@@ -405,13 +402,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         M: MachineOn<DB>,
         E: Fields<DB>,
     {
-        let mut arguments = DB::Arguments::default();
-        statement
-            .binds
-            .iter()
-            .try_for_each(|bind| self.bind::<DB>(*bind, &mut arguments))
-            .map_err(|error| TransitionError::Database(sqlx::Error::Encode(error)))?;
-        Ok((statement.sql, Some(arguments)))
+        statement.query::<DB>(|bind, arguments| self.bind::<DB>(bind, arguments)).map_err(TransitionError::Database)
     }
 
     fn bind<DB>(&self, bind: Bind, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>

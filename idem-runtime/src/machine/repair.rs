@@ -176,10 +176,7 @@ impl<M: StateMachine> Work<M> {
         DB: SqlDialect,
         M: MachineOn<DB>,
     {
-        let mut arguments = DB::Arguments::default();
-        let bound = statement.binds.iter().try_for_each(|bind| self.bind::<DB>(*bind, &mut arguments));
-        bound.map_err(sqlx::Error::Encode)?;
-        root.ask_on((statement.sql, Some(arguments))).await
+        root.ask_on(statement.query::<DB>(|bind, arguments| self.bind::<DB>(bind, arguments))?).await
     }
 
     fn bind<DB>(&self, bind: Bind, arguments: &mut DB::Arguments) -> Result<(), BoxDynError>

@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 use futures_core::future::BoxFuture;
 
 use super::fire::{Fire, Unpinned};
-use super::statement::{Bind, Statement};
+use super::statement::Bind;
 use super::value::from_stored;
 use super::{Event, EventOf, HasVersion, MachineOn, State, StateMachine};
-use crate::dialect::{BoxDynError, SqlDialect};
+use crate::dialect::SqlDialect;
 use crate::error::{Error, TransitionError};
 use crate::on::{On, Seat, SeatKind};
 use crate::tx::{Answer, Lent, ask};
@@ -133,7 +133,13 @@ async fn load<M: MachineOn<DB>, DB: SqlDialect>(
     Seat(seat): Seat<'_, DB>,
 ) -> Result<Row<M>, TransitionError> {
     let statement = M::SQL.load.of(DB::DIALECT);
-    let query = || Ok::<_, TransitionError>((statement.sql, Some(id_arguments::<M, DB>(&id, statement)?)));
+    let query = || {
+        let query = statement.query::<DB>(|bind, arguments| match bind {
+            Bind::Id => M::bind_id(&id, arguments),
+            _ => Ok(()),
+        });
+        query.map_err(TransitionError::Database)
+    };
     let mut lent = match seat {
         SeatKind::Tx(root, _) => return answer(id.clone(), root.ask(query()?).await),
         SeatKind::Connection(connection) => return answer(id.clone(), ask::<DB>(connection, query()?).await),
@@ -180,17 +186,6 @@ fn is_null() -> sqlx::Error {
 /// A row of whose state nothing but its type was asked.
 pub fn in_known_state<M: StateMachine, S: State<M>>(row: Row<M>) -> Row<M, S> {
     Row::new(row.id, row.state, row.version)
-}
-
-fn id_arguments<M: MachineOn<DB>, DB: SqlDialect>(
-    id: &M::Id,
-    statement: &Statement,
-) -> Result<DB::Arguments, TransitionError> {
-    let mut arguments = DB::Arguments::default();
-    let bound: Result<(), BoxDynError> =
-        statement.binds.iter().filter(|bind| **bind == Bind::Id).try_for_each(|_| M::bind_id(id, &mut arguments));
-    bound.map_err(|error| TransitionError::Database(sqlx::Error::Encode(error)))?;
-    Ok(arguments)
 }
 
 impl<M: StateMachine, S> Clone for Row<M, S> {

@@ -2,8 +2,9 @@
 
 use Bind::{Cause, Fields, Fingerprint, Id, Version};
 
+use super::fire::line::Query;
 use super::{GuardSql, RepairSql};
-use crate::dialect::PerDialect;
+use crate::dialect::{BoxDynError, PerDialect, SqlDialect};
 
 /// What a statement's next parameters are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,18 @@ pub struct Statement {
     pub sql: &'static str,
     /// Its parameters, in the order of `$1, $2, ..` or of the question marks.
     pub binds: &'static [Bind],
+}
+
+impl Statement {
+    /// The statement with what `bind` gives for each of its parameters.
+    pub(super) fn query<DB: SqlDialect>(
+        &self,
+        mut bind: impl FnMut(Bind, &mut DB::Arguments) -> Result<(), BoxDynError>,
+    ) -> Result<Query<DB>, sqlx::Error> {
+        let mut arguments = DB::Arguments::default();
+        self.binds.iter().try_for_each(|it| bind(*it, &mut arguments)).map_err(sqlx::Error::Encode)?;
+        Ok((self.sql, Some(arguments)))
+    }
 }
 
 /// The statements that belong to a machine and not to an event.
