@@ -10,6 +10,20 @@ pub(crate) fn similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, candidate)| candidate)
 }
 
+/// What a `help:` line says of a name that is none of the candidates: the one that is `what` with a similar name, else
+/// `all` of them.
+pub(crate) fn nearest<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+    what: &str,
+    all: &str,
+) -> String {
+    match similar(name, candidates.clone()) {
+        Some(similar) => format!("{what} with a similar name exists: `{similar}`"),
+        None => format!("{all}: {}", list(candidates)),
+    }
+}
+
 /// The names in backticks, separated by commas.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")

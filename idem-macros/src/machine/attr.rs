@@ -155,12 +155,9 @@ fn cause_once(input: ParseStream<'_>) -> syn::Result<bool> {
 
 fn rename_rule(name: &LitStr) -> syn::Result<RenameRule> {
     let written = name.value();
-    let names = || RenameRule::ALL.iter().map(|(name, _)| *name);
     RenameRule::parse(&written).ok_or_else(|| {
-        let help = match suggest::similar(&written, names()) {
-            Some(similar) => format!("a rule with a similar name exists: `{similar}`"),
-            None => format!("the rules are: {}", suggest::list(names())),
-        };
+        let names = RenameRule::ALL.iter().map(|(name, _)| *name);
+        let help = suggest::nearest(&written, names, "a rule", "the rules are");
         syn::Error::new(name.span(), format!("unknown rule `{written}` for `rename_all`\nhelp: {help}"))
     })
 }

@@ -11,7 +11,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
 use super::diagram;
-use super::model::{Assignment, Model, State};
+use super::model::{Assignment, Model, State, type_text};
 use crate::sql;
 
 /// The module with the types of the states and events, and all implementations.
@@ -196,11 +196,6 @@ fn assigned(assignments: &[Assignment]) -> TokenStream {
 
 fn option(value: Option<impl quote::ToTokens>) -> TokenStream {
     value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
-}
-
-/// A type as it was written, without spaces.
-fn type_text(ty: &syn::Type) -> String {
-    quote!(#ty).to_string().replace(' ', "")
 }
 
 /// The statements stand here and not with the event's type: rustc evaluates every constant that another one names.

@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Attribute, LitStr, Path, Type, Visibility};
 
@@ -269,6 +270,16 @@ pub(crate) const BY_STATE: &str = "ByState";
 /// The name of the event's type.
 pub(super) fn type_ident(event: &Ident) -> Ident {
     case::ident(&case::pascal(&unraw(event)), event.span())
+}
+
+/// A type as it was written, without spaces.
+pub(super) fn type_text(ty: &Type) -> String {
+    ty.to_token_stream().to_string().replace(' ', "")
+}
+
+/// A table's own name, without its schema.
+pub(crate) fn without_schema(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or_default()
 }
 
 /// The name without `r#`.

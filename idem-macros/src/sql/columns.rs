@@ -1,11 +1,8 @@
 //! The columns of status and version, for the statement that creates the table.
 
-use super::Dialect;
-use super::writer::{Writer, literal, renamed};
-use crate::machine::model::{Model, Repr, State, Stored};
-
-/// The longest name that PostgreSQL keeps whole.
-const LONGEST_NAME: usize = 63;
+use super::writer::{Writer, cut, literal, renamed};
+use super::{Dialect, LONGEST_NAME};
+use crate::machine::model::{Model, Repr, State, Stored, without_schema};
 
 /// Every character, compared by its bytes, whatever the table's own default is.
 const BYTES: &str = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
@@ -134,12 +131,8 @@ fn check(writer: &Writer<'_>, model: &Model) -> String {
 }
 
 fn check_name(writer: &Writer<'_>, model: &Model) -> String {
-    let table = model.table.rsplit('.').next().unwrap_or_default();
-    let mut name = format!("{table}_{}_check", model.status);
-    while name.len() > LONGEST_NAME {
-        name.pop();
-    }
-    writer.column(&name)
+    let name = format!("{}_{}_check", without_schema(&model.table), model.status);
+    writer.column(&cut(name, LONGEST_NAME))
 }
 
 /// Every value that stands for a state, as a list of literals: on MySQL only a value at the end of an `ENUM` is added

@@ -10,12 +10,12 @@ mod tests;
 use std::collections::BTreeSet;
 
 use super::Dialect;
-use super::writer::{Writer, is_one_of, literal, value};
-use crate::machine::model::{Model, Repr, StateId, Stored};
+use super::writer::{Writer, cut, is_one_of, literal, value};
+use crate::machine::model::{Model, Repr, StateId, Stored, without_schema};
 
 /// The longest part of the triggers' names that names the table and the column. With the longest end it makes the 63
 /// bytes that PostgreSQL keeps.
-const LONGEST_NAME: usize = 48;
+const LONGEST_BASE: usize = 48;
 
 /// Raised when the text of the triggers changes, so that those of former releases of idem are outdated.
 const GENERATION: u32 = 1;
@@ -362,15 +362,12 @@ pub(super) fn schema(writer: &Writer<'_>, model: &Model) -> String {
 /// `orders_status_guard`. What is cut off of a long name is there as a hash.
 fn base_name(model: &Model) -> String {
     let full = format!("{}_{}", model.table, model.status);
-    let mut name = format!("{}_{}", model.table.rsplit('.').next().unwrap_or_default(), model.status);
-    if name.len() > LONGEST_NAME {
-        let end = format!("_{:08x}", hash(&full));
-        while name.len() + end.len() > LONGEST_NAME {
-            name.pop();
-        }
-        name.push_str(&end);
+    let name = format!("{}_{}", without_schema(&model.table), model.status);
+    if name.len() <= LONGEST_BASE {
+        return format!("{name}_guard");
     }
-    format!("{name}_guard")
+    let end = format!("_{:08x}", hash(&full));
+    format!("{}{end}_guard", cut(name, LONGEST_BASE - end.len()))
 }
 
 /// Everything that the guard depends on, whatever the order in which the enum declares it.

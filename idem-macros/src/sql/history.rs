@@ -1,11 +1,8 @@
 //! The history: its table, and the statements in which it stands beside the row.
 
-use super::writer::{Writer, clause, literal};
-use super::{Bind, Dialect, Statement, Version, order, row_lock};
+use super::writer::{Writer, clause, cut, literal};
+use super::{Bind, Dialect, LONGEST_NAME, Statement, Version, order, row_lock};
 use crate::machine::model::{CREATE, Column, Event, History, Model};
-
-/// The longest name that PostgreSQL keeps whole.
-const LONGEST_NAME: usize = 63;
 
 /// The types of one dialect's history.
 struct Types {
@@ -93,10 +90,7 @@ fn created_index(dialect: Dialect, model: &Model, history: &History, w: &Writer<
         return String::new();
     }
     let (schema, table) = history.table.rsplit_once('.').unwrap_or(("", &history.table));
-    let mut name = format!("{table}_create");
-    while name.len() > LONGEST_NAME {
-        name.pop();
-    }
+    let name = cut(format!("{table}_create"), LONGEST_NAME);
     let (index, event) = (w.column(&name), literal(CREATE));
     // SQLite names the index with the schema, PostgreSQL the table.
     let (index, table) = match dialect {

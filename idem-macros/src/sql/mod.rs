@@ -22,6 +22,9 @@ use crate::machine::model::{Event, Model};
 pub(crate) use self::guard::GuardSql;
 pub(crate) use self::repair::RepairSql;
 
+/// How many bytes of a name PostgreSQL keeps.
+pub(crate) const LONGEST_NAME: usize = 63;
+
 /// What a statement's next parameters are; the runtime's type of that name says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bind {

@@ -1,11 +1,8 @@
 //! At most one row with a key in some states: the index, and the statement that finds the row that holds it.
 
-use super::writer::{Writer, clause, is_one_of, literal, value};
-use super::{Bind, Dialect, PerDialect, Statement, UniqueWhileSql, shared_lock};
-use crate::machine::model::{Event, Model, UniqueWhile};
-
-/// The longest name that PostgreSQL keeps whole.
-const LONGEST_NAME: usize = 63;
+use super::writer::{Writer, clause, cut, is_one_of, literal, value};
+use super::{Bind, Dialect, LONGEST_NAME, PerDialect, Statement, UniqueWhileSql, shared_lock};
+use crate::machine::model::{Event, Model, UniqueWhile, without_schema};
 
 /// The rules of the machine.
 pub(super) fn rules(model: &Model) -> Option<UniqueWhileSql> {
@@ -85,12 +82,8 @@ fn not_in_primary_key<'m>(model: &'m Model, rule: &'m UniqueWhile) -> impl Itera
 
 /// With the table's name, since a schema has one index of a name.
 fn name_of(model: &Model, rule: &UniqueWhile, suffix: &str) -> String {
-    let table = model.table.rsplit('.').next().unwrap_or_default();
-    let mut name = format!("{table}_{}", rule.name);
-    while name.len() + suffix.len() > LONGEST_NAME {
-        name.pop();
-    }
-    name + suffix
+    let name = format!("{}_{}", without_schema(&model.table), rule.name);
+    cut(name, LONGEST_NAME - suffix.len()) + suffix
 }
 
 fn key(w: &Writer<'_>, rule: &UniqueWhile) -> String {

@@ -2,7 +2,7 @@
 
 use super::keywords::is_keyword;
 use super::{Bind, Dialect, PerDialect, Statement, Version};
-use crate::machine::model::{Assignment, Event, Model, Repr, StateId, Stored, Value, unraw};
+use crate::machine::model::{Assignment, Event, Model, Repr, StateId, Stored, Value, unraw, without_schema};
 
 /// Writes one statement.
 pub(super) struct Writer<'m> {
@@ -203,8 +203,7 @@ impl<'m> Writer<'m> {
 
     /// The table's own name, by which a statement that names it with its schema goes on to call it.
     pub(super) fn table_name(&self) -> String {
-        let name = self.model.table.rsplit('.').next().unwrap_or_default();
-        self.column(name)
+        self.column(without_schema(&self.model.table))
     }
 
     pub(super) fn status(&self) -> String {
@@ -272,6 +271,14 @@ fn quoted(dialect: Dialect, name: &str) -> String {
 fn is_plain(name: &str) -> bool {
     let letters = |it: char| it.is_ascii_lowercase() || it == '_';
     name.starts_with(letters) && name.chars().all(|it| letters(it) || it.is_ascii_digit()) && !is_keyword(name)
+}
+
+/// As much of the name as `bytes` hold.
+pub(super) fn cut(mut name: String, bytes: usize) -> String {
+    while name.len() > bytes {
+        name.pop();
+    }
+    name
 }
 
 /// `status = 'paid'` or `status IN ('paid', 'shipped')`.

@@ -74,9 +74,6 @@ fn similar_option(name: &Ident, valid: &[&'static str]) -> Option<&'static str> 
 }
 
 pub(super) fn unknown_option(name: &Ident, valid: &[&'static str]) -> syn::Error {
-    let help = match similar_option(name, valid) {
-        Some(similar) => format!("an option with a similar name exists: `{similar}`"),
-        None => format!("the options are: {}", suggest::list(valid.iter().copied())),
-    };
+    let help = suggest::nearest(&name.to_string(), valid.iter().copied(), "an option", "the options are");
     syn::Error::new(name.span(), format!("unknown option `{name}`\nhelp: {help}"))
 }

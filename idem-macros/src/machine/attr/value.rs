@@ -51,10 +51,7 @@ fn type_name(input: ParseStream<'_>) -> syn::Result<Option<LitStr>> {
 
 fn unknown_repr(word: &Ident) -> syn::Error {
     let written = word.to_string();
-    let help = match suggest::similar(&written, REPRS.iter().copied()) {
-        Some(similar) => format!("a representation with a similar name exists: `{similar}`"),
-        None => format!("the representations are: {}", suggest::list(REPRS.iter().copied())),
-    };
+    let help = suggest::nearest(&written, REPRS.iter().copied(), "a representation", "the representations are");
     syn::Error::new(word.span(), format!("unknown representation `{written}`\nhelp: {help}"))
 }
 

@@ -6,13 +6,12 @@ use quote::ToTokens;
 use syn::{Data, Ident, LitStr};
 
 use super::super::ast::{Machine, Options, ReprKind, Value, Version};
-use super::super::model::{self, unraw};
+use super::super::model::{self, unraw, without_schema};
 use crate::ctxt::Ctxt;
+use crate::sql::LONGEST_NAME;
 
 /// What the history's table has of its own.
 const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at", "create_cause"];
-/// The longest name that PostgreSQL keeps whole.
-const LONGEST: usize = 63;
 /// The longest name of an event.
 const LONGEST_EVENT: usize = 64;
 
@@ -105,9 +104,9 @@ fn check_default_history(cx: &Ctxt, machine: &Machine<'_>) {
     let unnamed = options.history.as_ref().is_some_and(|history| history.name.is_none());
     let Some(table) = options.table.as_ref().filter(|_| unnamed) else { return };
     let history = model::history_name(&table.value(), options.status.as_ref());
-    if last(&table.value()).len() <= LONGEST && last(&history).len() > LONGEST {
+    if without_schema(&table.value()).len() <= LONGEST_NAME && without_schema(&history).len() > LONGEST_NAME {
         let help = "name it yourself: `history = \"..\"`";
-        cx.error(table, format_args!("the history's name is longer than {LONGEST} bytes\nhelp: {help}"));
+        cx.error(table, format_args!("the history's name is longer than {LONGEST_NAME} bytes\nhelp: {help}"));
     }
 }
 
@@ -131,11 +130,6 @@ fn check_names_differ(cx: &Ctxt, machine: &Machine<'_>) {
     }
 }
 
-/// The name without its schema.
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or_default()
-}
-
 /// MySQL and SQLite take names that differ by case only for one.
 pub(super) fn folded(name: &str) -> String {
     name.to_ascii_lowercase()
@@ -146,8 +140,8 @@ pub(super) fn identifier_fault(name: &str) -> Option<String> {
         Some("is empty\nhelp: write the name that the database knows".to_owned())
     } else if name.contains('\0') {
         Some("holds a NUL character\nhelp: remove it: no database takes it".to_owned())
-    } else if name.len() > LONGEST {
-        Some(format!("is longer than {LONGEST} bytes\nhelp: shorten it: PostgreSQL cuts off what is longer"))
+    } else if name.len() > LONGEST_NAME {
+        Some(format!("is longer than {LONGEST_NAME} bytes\nhelp: shorten it: PostgreSQL cuts off what is longer"))
     } else {
         None
     }
@@ -164,7 +158,7 @@ fn event_fault(name: &str) -> Option<String> {
 /// PostgreSQL would take these for the parts of the generated statement, and one of them even with its schema.
 fn own_name(table: &str) -> Option<String> {
     let help = match table {
-        _ if last(table) == "locked" => "rename the table, or name a view of it".to_owned(),
+        _ if without_schema(table) == "locked" => "rename the table, or name a view of it".to_owned(),
         "caused" | "moved" | "entered" => format!("write it with its schema: `public.{table}`"),
         _ => return None,
     };

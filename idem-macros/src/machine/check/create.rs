@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::{Ident, Type};
 
 use super::super::ast::{Create, Machine, UniqueWhile, Value};
-use super::super::model::{self, type_ident, unraw};
+use super::super::model::{self, type_ident, type_text, unraw};
 use super::columns::{Own, folded, identifier_fault, report_identifier};
 use super::events::nearest_state;
 use crate::ctxt::Ctxt;
@@ -55,11 +55,6 @@ fn check_create_id(cx: &Ctxt, machine: &Machine<'_>, create: &Create) {
             }
         }
     }
-}
-
-/// The type without the white space that tokens are printed with.
-fn type_text(ty: &Type) -> String {
-    quote::quote!(#ty).to_string().replace(' ', "")
 }
 
 /// What a new row begins with is a type beside those of the states and events.
@@ -126,11 +121,8 @@ fn key_columns(machine: &Machine<'_>) -> Vec<String> {
 }
 
 fn nearest_column(name: &str, known: &[String]) -> String {
-    let known = || known.iter().map(String::as_str);
-    match suggest::similar(name, known()) {
-        Some(similar) => format!("a column with a similar name exists: `{similar}`"),
-        None => format!("the columns that `create` and the identifier name are: {}", suggest::list(known())),
-    }
+    let all = "the columns that `create` and the identifier name are";
+    suggest::nearest(name, known.iter().map(String::as_str), "a column", all)
 }
 
 /// Where a key column is NULL, a unique index takes any number of rows.

@@ -51,11 +51,8 @@ fn meant_state(machine: &Machine<'_>, name: &Ident) -> String {
 }
 
 pub(super) fn nearest_state(machine: &Machine<'_>, name: &str, names: &[String]) -> String {
-    let names = || names.iter().map(String::as_str);
-    match suggest::similar(name, names()) {
-        Some(similar) => format!("a state with a similar name exists: `{similar}`"),
-        None => format!("the states of `{}` are: {}", machine.original.ident, suggest::list(names())),
-    }
+    let all = format!("the states of `{}` are", machine.original.ident);
+    suggest::nearest(name, names.iter().map(String::as_str), "a state", &all)
 }
 
 /// Two edges of one event out of one state are either the same twice, or nobody knows which one is taken.

@@ -6,9 +6,9 @@ use syn::Type;
 use syn::spanned::Spanned;
 
 use super::super::model::{Create, Model, NEW, unraw};
-use super::module::{at, block, field, one_deeper};
+use super::module::{at, documentation, field, one_deeper};
 use super::{events, statements, tuple};
-use crate::sql::{self, CreateSql};
+use crate::sql::CreateSql;
 
 /// Everything but the type itself.
 pub(super) fn all(model: &Model, sql: Option<&CreateSql>) -> TokenStream {
@@ -29,7 +29,8 @@ fn new(model: &Model) -> Ident {
 pub(super) fn new_type(model: &Model, sql: &CreateSql) -> TokenStream {
     let (new, visibility) = (new(model), one_deeper(&model.visibility, model.ident.span()));
     let title = format!("A new row of `{}`, in state `{}`.", model.name(), model.state(model.initial).name());
-    let (fields, documentation) = (model.create.iter().flat_map(Create::fields), documentation(sql));
+    let (fields, documentation) =
+        (model.create.iter().flat_map(Create::fields), documentation(&sql.enter, &sql.insert));
     let fields = fields.map(|(name, ty)| field(model, name, ty));
     quote! {
         #[doc = #title]
@@ -37,19 +38,6 @@ pub(super) fn new_type(model: &Model, sql: &CreateSql) -> TokenStream {
         #[derive(::core::fmt::Debug, ::core::clone::Clone)]
         #visibility struct #new { #(#fields,)* }
     }
-}
-
-/// The statements that make a row, as each dialect runs them.
-fn documentation(sql: &CreateSql) -> String {
-    let enter = |it: &Option<sql::Statement>| it.as_ref().map(|it| format!("{};\n", it.sql)).unwrap_or_default();
-    let dialects = [
-        ("PostgreSQL", String::new(), &sql.insert.postgres),
-        ("MySQL", enter(&sql.enter.mysql), &sql.insert.mysql),
-        ("SQLite", enter(&sql.enter.sqlite), &sql.insert.sqlite),
-    ];
-    let blocks = dialects
-        .map(|(name, enter, insert)| format!("\n{name}:\n{}", block("sql", &format!("{enter}{};\n", insert.sql))));
-    blocks.concat()
 }
 
 fn call(model: &Model) -> TokenStream {

@@ -7,7 +7,7 @@ use syn::{Type, Visibility};
 use super::super::diagram;
 use super::super::model::{BY_STATE, Event, Model, State, unraw};
 use super::text::literal;
-use crate::sql::{CreateSql, EventSql};
+use crate::sql::{CreateSql, EventSql, PerDialect, Statement};
 
 /// The module, documented with the diagram and the SQL.
 pub(in super::super) fn module(model: &Model, statements: &[EventSql], created: Option<&CreateSql>) -> TokenStream {
@@ -19,7 +19,7 @@ pub(in super::super) fn module(model: &Model, statements: &[EventSql], created: 
     let states = model.states.iter().map(|state| marker(model, state));
     let by_state = by_state_type(model);
     let events = model.events.iter().enumerate().map(|(at, event)| {
-        let sql = literal(&statements.get(at).map(documentation).unwrap_or_default());
+        let sql = literal(&statements.get(at).map(|sql| documentation(&sql.enter, &sql.fire)).unwrap_or_default());
         event_type(model, event, &sql)
     });
     let new = created.map(|sql| super::create::new_type(model, sql));
@@ -132,20 +132,20 @@ pub(super) fn field(model: &Model, name: &Ident, ty: &Type) -> TokenStream {
     quote!(#[doc = #documentation] #visibility #name: #ty)
 }
 
-/// The statements that move a row, as each dialect runs them.
-fn documentation(sql: &EventSql) -> String {
-    let enter = |it: &Option<crate::sql::Statement>| it.as_ref().map(|it| format!("{};\n", it.sql)).unwrap_or_default();
+/// The statements that write a row, the entry first where it is one of its own, as each dialect runs them.
+pub(super) fn documentation(enter: &PerDialect<Option<Statement>>, row: &PerDialect<Statement>) -> String {
+    let text = |sql: &Statement| format!("{};\n", sql.sql);
+    let entry = |it: &Option<Statement>| it.as_ref().map(text).unwrap_or_default();
     let dialects = [
-        ("PostgreSQL", String::new(), &sql.fire.postgres),
-        ("MySQL", enter(&sql.enter.mysql), &sql.fire.mysql),
-        ("SQLite", enter(&sql.enter.sqlite), &sql.fire.sqlite),
+        ("PostgreSQL", String::new(), &row.postgres),
+        ("MySQL", entry(&enter.mysql), &row.mysql),
+        ("SQLite", entry(&enter.sqlite), &row.sqlite),
     ];
-    let blocks =
-        dialects.map(|(name, enter, fire)| format!("\n{name}:\n{}", block("sql", &format!("{enter}{};\n", fire.sql))));
+    let blocks = dialects.map(|(name, entry, row)| format!("\n{name}:\n{}", block("sql", &(entry + &text(row)))));
     blocks.concat()
 }
 
-pub(super) fn block(language: &str, text: &str) -> String {
+fn block(language: &str, text: &str) -> String {
     format!("\n```{language}\n{text}```\n")
 }
 

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::super::model::{History, Model};
+use super::option;
 use super::text::literal;
 use crate::sql::{self, Bind, CreateSql, EventSql, GuardSql, PerDialect, RepairSql, Statement, UniqueWhileSql};
 
@@ -113,10 +114,6 @@ fn unique_while(rules: &UniqueWhileSql) -> TokenStream {
 fn per_dialect<T>(all: &PerDialect<T>, tokens: impl Fn(&T) -> TokenStream) -> TokenStream {
     let (postgres, mysql, sqlite) = (tokens(&all.postgres), tokens(&all.mysql), tokens(&all.sqlite));
     quote!(_idem::__private::PerDialect { postgres: #postgres, mysql: #mysql, sqlite: #sqlite })
-}
-
-fn option(value: Option<&TokenStream>) -> TokenStream {
-    value.map_or(quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }
 
 fn statement(statement: &Statement) -> TokenStream {
