@@ -45,7 +45,7 @@ pub mod __private {
     };
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
-        Bind, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle,
+        Bind, BulkSql, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph, Handle,
         HasHistory, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow, Repr, Row, State, StateMachine, Statement,
         Transition, UniqueWhileSql, UnknownState, Unpinned, Values,
     };

@@ -3,11 +3,13 @@
 mod acts;
 mod adoption;
 mod answers;
+mod bulk;
 mod claims;
 mod creation;
 mod effects;
 mod endings;
 mod keys;
+mod locks;
 mod machines;
 mod pools;
 mod prepared;
@@ -29,11 +31,13 @@ fn main() -> ExitCode {
     support::self_tests::add(&mut suite);
     adoption::add(&mut suite);
     answers::add(&mut suite);
+    bulk::add(&mut suite);
     claims::add(&mut suite);
     creation::add(&mut suite);
     effects::add(&mut suite);
     endings::add(&mut suite);
     keys::add(&mut suite);
+    locks::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);

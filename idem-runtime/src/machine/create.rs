@@ -315,7 +315,7 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
             Bind::Cause => DB::bind(&mut arguments, &self.cause),
             Bind::Fingerprint => DB::bind(&mut arguments, &self.fingerprint),
             Bind::Value(at) => self.new.bind(*at, &mut arguments),
-            Bind::Fields | Bind::Id | Bind::Version => Err("a parameter of a transition".into()),
+            _ => Err("a parameter of a transition".into()),
         });
         bound.map_err(|error| TransitionError::Database(sqlx::Error::Encode(error)))?;
         Ok((statement.sql, Some(arguments)))

@@ -15,6 +15,7 @@ use crate::on::{On, Seat, SeatKind};
 use crate::steps::{Step, reached};
 use crate::tx::{Answer, Refused};
 
+pub(super) mod bulk;
 pub(super) mod line;
 
 use line::{Line, Plan, Query};
@@ -174,7 +175,15 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         M: MachineOn<DB>,
         E: Fields<DB>,
     {
-        let mut line = Line::open(seat, Plan::of::<M, E, DB>()).await?;
+        self.on_line(Line::open(seat, Plan::of::<M, E, DB>()).await?).await
+    }
+
+    async fn on_line<DB>(&self, mut line: Line<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
         let outcome = self.settle(&mut line).await;
         let applied = matches!(outcome, Ok(Outcome::Applied(_)));
         match line.close(applied).await {
@@ -421,7 +430,11 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             Bind::Version => DB::bind(arguments, &self.asked.expected.unwrap_or_default()),
             Bind::Cause => DB::bind(arguments, &self.cause),
             Bind::Fingerprint => DB::bind(arguments, &self.asked.fingerprint),
-            Bind::Value(_) => Err("a parameter of a creation".into()),
+            Bind::Event => DB::bind(arguments, &E::NAME.to_owned()),
+            Bind::Target => DB::bind(arguments, &E::Target::STATE.stored().to_owned()),
+            Bind::Value(_) | Bind::Wait | Bind::Ids => {
+                Err("a parameter of no statement about one row that moves".into())
+            }
         }
     }
 }

@@ -41,6 +41,18 @@ impl Plan {
     }
 }
 
+/// A transaction, or a savepoint of the caller's, that holds nothing else.
+pub(super) async fn own<DB: SqlDialect>(seat: SeatKind<'_, DB>) -> Result<Tx<'_, DB>, Error> {
+    match seat {
+        SeatKind::Tx(root, level) => root.nest(level).await.map_err(Error::statement::<DB>),
+        SeatKind::Pool(pool) => {
+            let root = Root::begin(Lent::acquire(pool).await?, None).await.map_err(Error::statement::<DB>)?;
+            Ok(Tx::outermost(root))
+        }
+        SeatKind::Idem(idem) => idem.open().await,
+    }
+}
+
 /// Where the statements go: each variant undoes what has to be undone when it is dropped.
 pub(in crate::machine) enum Line<'c, DB: SqlDialect> {
     /// Into the caller's transaction.
@@ -54,20 +66,13 @@ pub(in crate::machine) enum Line<'c, DB: SqlDialect> {
 impl<'c, DB: SqlDialect> Line<'c, DB> {
     pub(in crate::machine) async fn open(seat: SeatKind<'c, DB>, plan: Plan) -> Result<Self, Error> {
         match seat {
-            SeatKind::Tx(root, level) if plan.savepoint => {
-                Ok(Self::Own(root.nest(level).await.map_err(Error::statement::<DB>)?))
-            }
-            SeatKind::Tx(root, _) => Ok(Self::Caller(root)),
+            SeatKind::Tx(root, _) if !plan.savepoint => Ok(Self::Caller(root)),
             SeatKind::Pool(pool) if plan.one_statement => Ok(Self::Alone(Lent::acquire(pool).await?)),
             SeatKind::Idem(idem) if plan.one_statement => {
                 idem.check_second_writer()?;
                 Ok(Self::Alone(idem.acquire().await?))
             }
-            SeatKind::Pool(pool) => {
-                let root = Root::begin(Lent::acquire(pool).await?, None).await.map_err(Error::statement::<DB>)?;
-                Ok(Self::Own(Tx::outermost(root)))
-            }
-            SeatKind::Idem(idem) => Ok(Self::Own(idem.open().await?)),
+            seat => Ok(Self::Own(own(seat).await?)),
         }
     }
 
@@ -113,10 +118,12 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         }
     }
 
-    /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why.
+    /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why. What
+    /// holds nothing else is undone by itself.
     pub(in crate::machine) fn spoil(&mut self, why: Refused) {
-        if let Ok(root) = self.transaction() {
-            root.spoil(why);
+        match self {
+            Self::Caller(root) => root.spoil(why),
+            Self::Own(_) | Self::Alone(_) => self.end_effect(),
         }
     }
 
