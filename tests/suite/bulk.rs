@@ -8,6 +8,8 @@ use sqlx::{MySql, Postgres};
 use uuid::Uuid;
 
 use crate::answers::answer;
+use crate::creation::cart::{Close, Reopen};
+use crate::creation::{self, Cart};
 use crate::machines::coupon::{Expire, Redeem};
 use crate::machines::lamp::{Light, Quench};
 use crate::machines::parcel::Mark;
@@ -35,6 +37,7 @@ pub(crate) fn add(suite: &mut Suite) {
             rows_of_several_columns_and_of_texts,
             rows_of_uuids,
             c52_one_of_ten_collides,
+            c52_one_of_ten_is_kept_out,
             thousand_rows,
             statements_of_many_rows,
             s17_transitions_beside_one_parent,
@@ -253,6 +256,29 @@ async fn c52_one_of_ten_collides<DB: Engine>(db: TestDb<DB>) -> TestResult {
     }
     let found = [status(&db, 3).await?, status(&db, 4).await?, history(&db, 4).await?, status(&db, 10).await?];
     ensure!(found == ["paid 1", "pending 0", "", "paid 1"], "{found:?}");
+    Ok(())
+}
+
+/// Ten closed carts are opened again, and the buyer of one of them has another one open.
+async fn c52_one_of_ten_is_kept_out<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    creation::create_tables(&db).await?;
+    let idem = db.idem(2).await?;
+    for buyer in 1..=10 {
+        let _ = Cart::create(creation::new(buyer, buyer, 500)).run(&idem).await?;
+    }
+    let closed = Cart::rows(1..=10).fire(Close).cause("C").run(&idem).await?;
+    ensure!(closed.iter().all(|(_, it)| matches!(it, Ok(Outcome::Applied(_)))), "{closed:?}");
+    let _ = Cart::create(creation::new(11, 5, 500)).run(&idem).await?;
+
+    let mut tx = idem.begin().await?;
+    let opened = Cart::rows(1..=10).fire(Reopen).cause("R").run(&mut *tx).await?;
+    tx.commit().await?;
+    let applied = opened.iter().filter(|(_, it)| matches!(it, Ok(Outcome::Applied(_)))).count();
+    ensure!(applied == 9, "{opened:?}");
+    answer!(&opened[4], (5, Err(TransitionError::UniqueWhile { rule: "one_open", .. })));
+    let open = db.integer("SELECT COUNT(*) FROM carts WHERE status = 'open'").await?;
+    let entries = db.integer("SELECT COUNT(*) FROM carts_history WHERE cause = 'R'").await?;
+    ensure!((open, entries) == (10, 9), "{open} are open, {entries} entries");
     Ok(())
 }
 

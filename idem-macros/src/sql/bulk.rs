@@ -3,7 +3,7 @@
 
 use super::history;
 use super::postgres;
-use super::writer::{Writer, literal, renamed};
+use super::writer::{Writer, literal};
 use super::{Bind, Dialect, Statement};
 use crate::machine::model::{Column, Event, History, Model};
 
@@ -144,11 +144,12 @@ fn caused_of_given(w: &mut Writer<'_>, event: &Event, history: &History) -> Stri
     )
 }
 
+/// What a lock found goes by names that no column of an identifier has.
 fn locked(w: &Writer<'_>) -> String {
     let (table, ids, same) = (w.table(), w.id_list("seen"), w.same_id("seen", "given"));
-    let (status, version) = (renamed(&w.status(), "status"), w.version_as("seen", "version"));
+    let (status, version) = (w.status(), w.version_value("seen"));
     format!(
-        "  SELECT given.nth, {ids}, seen.{status}, {version}
+        "  SELECT given.nth, {ids}, seen.{status} AS found_status, {version} AS found_version
     FROM given
     JOIN {table} AS seen ON {same}
    ORDER BY given.nth
@@ -160,22 +161,26 @@ fn moved(w: &mut Writer<'_>, event: &Event, has_history: bool) -> String {
     let (table, name) = (w.table(), w.table_name());
     let sets = w.assignments(event, |column| format!("{name}.{column} + 1"));
     let (same, status, source) = (w.same_id(&name, "locked"), w.status(), w.is_source(event, &name));
-    let (ids, new) = (w.id_list(&name), w.version_as(&name, "version"));
-    let text = w.source_text(event, w.as_text("locked.status".to_owned()));
-    let unless =
-        if has_history { "\n     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)" } else { "" };
+    let new = w.version_as(&name, "version");
+    let (unless, entry) = if has_history {
+        let text = w.source_text(event, w.as_text("locked.found_status".to_owned()));
+        let unless = "\n     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)";
+        (unless, format!(", {}, {text} AS source", w.id_list(&name)))
+    } else {
+        ("", String::new())
+    };
     format!(
         "  UPDATE {table}
      SET {sets}
     FROM locked
-   WHERE {same} AND {name}.{status} = locked.status AND {source}{unless}
-  RETURNING locked.nth, {ids}, {new}, {text} AS source"
+   WHERE {same} AND {name}.{status} = locked.found_status AND {source}{unless}
+  RETURNING locked.nth, {new}{entry}"
     )
 }
 
 /// A row for each element of the list.
 fn answer(w: &Writer<'_>, model: &Model) -> String {
-    let status = w.as_text("locked.status".to_owned());
+    let status = w.as_text("locked.found_status".to_owned());
     let (columns, join) = match &model.history {
         None => ("", ""),
         Some(_) => (
@@ -184,7 +189,7 @@ fn answer(w: &Writer<'_>, model: &Model) -> String {
         ),
     };
     format!(
-        "SELECT given.nth AS nth, moved.version AS applied, {status} AS status, locked.version AS version{columns}
+        "SELECT given.nth AS nth, moved.version AS applied, {status} AS status, locked.found_version AS version{columns}
   FROM given
   LEFT JOIN locked ON locked.nth = given.nth
   LEFT JOIN moved ON moved.nth = given.nth{join}"

@@ -884,68 +884,68 @@ fn many_rows_on_postgres() {
     check(
         &[&event(&awkward(), "leave").fire_all.postgres],
         &expect![[r#"
-        -- [Fields, Ids, Cause, Fingerprint]
-        WITH given AS MATERIALIZED (
-          SELECT list.nth, id.tenant, id.type
-            FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
-                 json_populate_record(NULL::"Shop"."order", json_build_object('tenant', list.it -> 0, 'type', list.it -> 1)) AS id
-        ), caused AS MATERIALIZED (
-          SELECT given.nth, entry.version, entry.fingerprint
-            FROM given
-            JOIN "Shop".order_log AS entry ON entry.tenant = given.tenant AND entry.type = given.type
-           WHERE entry.event = 'leave' AND entry.cause = $3::text
-        ), locked AS MATERIALIZED (
-          SELECT given.nth, seen.tenant, seen.type, seen."State" AS status, seen.rev AS version
-            FROM given
-            JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = given.type
-           ORDER BY given.nth
-             FOR UPDATE OF seen
-        ), moved AS (
-          UPDATE "Shop"."order"
-             SET "State" = 'Gone', "key" = $1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
-            FROM locked
-           WHERE "order".tenant = locked.tenant AND "order".type = locked.type AND "order"."State" = locked.status AND "order"."State" IN ('l''été', 'There')
-             AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
-          RETURNING locked.nth, "order".tenant, "order".type, "order".rev AS version, locked.status AS source
-        ), entered AS (
-          INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
-          SELECT tenant, type, version, source, 'Gone', 'leave', $3::text, $4::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT given.nth AS nth, moved.version AS applied, locked.status AS status, locked.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
-          FROM given
-          LEFT JOIN locked ON locked.nth = given.nth
-          LEFT JOIN moved ON moved.nth = given.nth
-          LEFT JOIN caused ON caused.nth = given.nth
-    "#]],
+            -- [Fields, Ids, Cause, Fingerprint]
+            WITH given AS MATERIALIZED (
+              SELECT list.nth, id.tenant, id.type
+                FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+                     json_populate_record(NULL::"Shop"."order", json_build_object('tenant', list.it -> 0, 'type', list.it -> 1)) AS id
+            ), caused AS MATERIALIZED (
+              SELECT given.nth, entry.version, entry.fingerprint
+                FROM given
+                JOIN "Shop".order_log AS entry ON entry.tenant = given.tenant AND entry.type = given.type
+               WHERE entry.event = 'leave' AND entry.cause = $3::text
+            ), locked AS MATERIALIZED (
+              SELECT given.nth, seen.tenant, seen.type, seen."State" AS found_status, seen.rev AS found_version
+                FROM given
+                JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = given.type
+               ORDER BY given.nth
+                 FOR UPDATE OF seen
+            ), moved AS (
+              UPDATE "Shop"."order"
+                 SET "State" = 'Gone', "key" = $1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
+                FROM locked
+               WHERE "order".tenant = locked.tenant AND "order".type = locked.type AND "order"."State" = locked.found_status AND "order"."State" IN ('l''été', 'There')
+                 AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+              RETURNING locked.nth, "order".rev AS version, "order".tenant, "order".type, locked.found_status AS source
+            ), entered AS (
+              INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+              SELECT tenant, type, version, source, 'Gone', 'leave', $3::text, $4::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+              FROM given
+              LEFT JOIN locked ON locked.nth = given.nth
+              LEFT JOIN moved ON moved.nth = given.nth
+              LEFT JOIN caused ON caused.nth = given.nth
+        "#]],
     );
     check(
         &[&event(&orders(&quote!()), "pay").fire_all.postgres],
         &expect![[r#"
-        -- [Fields, Ids]
-        WITH given AS MATERIALIZED (
-          SELECT list.nth, id.order_id
-            FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
-                 json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
-        ), locked AS MATERIALIZED (
-          SELECT given.nth, seen.order_id, seen.status, seen.version
-            FROM given
-            JOIN orders AS seen ON seen.order_id = given.order_id
-           ORDER BY given.nth
-             FOR UPDATE OF seen
-        ), moved AS (
-          UPDATE orders
-             SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = orders.version + 1
-            FROM locked
-           WHERE orders.order_id = locked.order_id AND orders.status = locked.status AND orders.status = 'pending'
-          RETURNING locked.nth, orders.order_id, orders.version, locked.status AS source
-        )
-        SELECT given.nth AS nth, moved.version AS applied, locked.status AS status, locked.version AS version
-          FROM given
-          LEFT JOIN locked ON locked.nth = given.nth
-          LEFT JOIN moved ON moved.nth = given.nth
-    "#]],
+            -- [Fields, Ids]
+            WITH given AS MATERIALIZED (
+              SELECT list.nth, id.order_id
+                FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+                     json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+            ), locked AS MATERIALIZED (
+              SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+                FROM given
+                JOIN orders AS seen ON seen.order_id = given.order_id
+               ORDER BY given.nth
+                 FOR UPDATE OF seen
+            ), moved AS (
+              UPDATE orders
+                 SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = orders.version + 1
+                FROM locked
+               WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'pending'
+              RETURNING locked.nth, orders.version
+            )
+            SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version
+              FROM given
+              LEFT JOIN locked ON locked.nth = given.nth
+              LEFT JOIN moved ON moved.nth = given.nth
+        "#]],
     );
 }
 
