@@ -24,7 +24,7 @@ pub use lock::{LockRow, LockRows};
 #[doc(hidden)]
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
-pub use rows::{ByRow, Rows};
+pub use rows::{ByRow, Outcomes, Rows};
 #[doc(hidden)]
 pub use spec::{EventSpec, MachineSpec};
 pub use statement::{Bind, BulkSql, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};

@@ -69,7 +69,7 @@ fn enter(dialect: Dialect, model: &Model, history: &History) -> Statement {
     let mut w = Writer::new(dialect, model, 0, &binds);
     let (entries, columns, table) = (w.quoted_path(&history.table), history::columns(&w), w.table());
     let (ids, next, now) = (w.id_list("seen"), w.version_value("seen"), w.now());
-    let source = w.stored_of_text(w.status_text("seen"), &mut model.states.iter());
+    let source = Writer::stored_of_text(w.status_text("seen"), &mut model.states.iter());
     let values = [Bind::Target, Bind::Event, Bind::Cause, Bind::Fingerprint].map(|bind| w.text(bind)).join(", ");
     let (given, join, same) = (given(&mut w, dialect, model), join(dialect), is_given(dialect, model, &w, "seen"));
     w.finish(format!(

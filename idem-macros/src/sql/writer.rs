@@ -217,11 +217,11 @@ impl<'m> Writer<'m> {
 
     /// The source's own value for the history, from the status column as text: an alias is the same state.
     pub(super) fn source_text(&self, event: &Event, text: String) -> String {
-        self.stored_of_text(text, &mut event.sources.iter().map(|source| self.model.state(source.state)))
+        Self::stored_of_text(text, &mut event.sources.iter().map(|source| self.model.state(source.state)))
     }
 
     /// The same for whichever of the states it is.
-    pub(super) fn stored_of_text(&self, text: String, states: &mut dyn Iterator<Item = &State>) -> String {
+    pub(super) fn stored_of_text(text: String, states: &mut dyn Iterator<Item = &State>) -> String {
         let aliases: Vec<_> = states
             .flat_map(|state| state.aliases.iter().map(move |alias| (alias.raw(), state.stored.raw())))
             .map(|(alias, stored)| format!("WHEN {} THEN {}", literal(&alias), literal(&stored)))

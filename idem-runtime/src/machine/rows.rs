@@ -3,11 +3,14 @@ use std::time::Duration;
 use super::fire::Unpinned;
 use super::fire::bulk::{FireAll, InBulk};
 use super::lock::LockRows;
-use super::{EventOf, StateMachine};
+use super::{EventOf, Outcome, StateMachine};
 use crate::error::TransitionError;
 
 /// An answer for each row, in the order of the rows' identifiers.
 pub type ByRow<M, T> = Vec<(<M as StateMachine>::Id, Result<T, TransitionError>)>;
+
+/// What an event did to each of many rows.
+pub type Outcomes<M, E> = ByRow<M, Outcome<M, <E as EventOf<M>>::Target>>;
 
 /// Rows by their identifiers, each once and in order, so that two calls about the same rows meet at the first one and never
 /// wait for each other; nothing is loaded.

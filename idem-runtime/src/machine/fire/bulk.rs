@@ -9,7 +9,7 @@ use sqlx::error::ErrorKind;
 
 use super::super::answer::{Outcome, Reading};
 use super::super::row::Row;
-use super::super::rows::ByRow;
+use super::super::rows::Outcomes;
 use super::super::statement::{Bind, Statement};
 use super::super::{EventOf, Fields, HasHistory, MachineOn, State, StateMachine};
 use super::line::{Line, Query, own};
@@ -96,7 +96,7 @@ impl<M: StateMachine, E: EventOf<M>, P> FireAll<M, E, P> {
     /// Those that are about the call and not about a row: then none of the rows has moved by it.
     /// [`Retry`](TransitionError::Retry), [`UnknownCommit`](TransitionError::UnknownCommit),
     /// [`Database`](TransitionError::Database), [`Runtime`](TransitionError::Runtime).
-    pub fn run<'c, C>(self, on: C) -> BoxFuture<'c, Result<ByRow<M, Outcome<M, E::Target>>, TransitionError>>
+    pub fn run<'c, C>(self, on: C) -> BoxFuture<'c, Result<Outcomes<M, E>, TransitionError>>
     where
         C: On + 'c,
         M: MachineOn<C::DB, Id: Serialize>,
@@ -110,7 +110,7 @@ impl<M: StateMachine, E: EventOf<M>, P> FireAll<M, E, P> {
 }
 
 impl<M: StateMachine, E: EventOf<M>> FireAll<M, E> {
-    async fn run_on<DB>(self, seat: Seat<'_, DB>) -> Result<ByRow<M, Outcome<M, E::Target>>, TransitionError>
+    async fn run_on<DB>(self, seat: Seat<'_, DB>) -> Result<Outcomes<M, E>, TransitionError>
     where
         DB: SqlDialect,
         M: MachineOn<DB, Id: Serialize>,
@@ -134,7 +134,7 @@ type Answer<M, E> = Result<Outcome<M, <E as EventOf<M>>::Target>, TransitionErro
 
 impl<M: StateMachine, E: EventOf<M>> Volley<M, E> {
     /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
-    async fn run<DB>(mut self, Seat(seat): Seat<'_, DB>) -> Result<ByRow<M, Outcome<M, E::Target>>, TransitionError>
+    async fn run<DB>(mut self, Seat(seat): Seat<'_, DB>) -> Result<Outcomes<M, E>, TransitionError>
     where
         DB: SqlDialect,
         M: MachineOn<DB, Id: Serialize>,
@@ -156,7 +156,7 @@ impl<M: StateMachine, E: EventOf<M>> Volley<M, E> {
     }
 
     /// All rows in a transaction, or in a savepoint of the caller's, that holds nothing else.
-    async fn once<DB>(&mut self, seat: SeatKind<'_, DB>) -> Result<ByRow<M, Outcome<M, E::Target>>, TransitionError>
+    async fn once<DB>(&mut self, seat: SeatKind<'_, DB>) -> Result<Outcomes<M, E>, TransitionError>
     where
         DB: SqlDialect,
         M: MachineOn<DB, Id: Serialize>,
