@@ -23,7 +23,7 @@ use crate::support::{
 use crate::{machines, shop};
 
 /// Longer than any deadlock lasts.
-const LONG: std::time::Duration = std::time::Duration::from_secs(60);
+const LONG: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {

@@ -13,7 +13,7 @@ use crate::shop::{OrderStatus, create_tables, new_order, status};
 use crate::support::{BoxError, Engine, ROUNDS, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
 
 /// Longer than any test waits.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
