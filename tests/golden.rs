@@ -86,6 +86,11 @@ fn machine<M: StateMachine>(dialect: Dialect) -> String {
         text("which guard", Some(M::SQL.guard.of(dialect).find)),
         M::SQL.repair.as_ref().map(|repair| self::repair(&named("repair"), repair.of(dialect))).unwrap_or_default(),
         text("load", Some(M::SQL.load.of(dialect).sql)),
+        text("lock", Some(M::SQL.lock.of(dialect).sql)),
+        text("lock_now", Some(M::SQL.lock_now.of(dialect).sql)),
+        text("many rows, read", M::SQL.bulk.read.of(dialect).map(|it| it.sql)),
+        text("many rows, caused", M::SQL.bulk.caused.of(dialect).map(|it| it.sql)),
+        text("many rows, enter", M::SQL.bulk.enter.of(dialect).map(|it| it.sql)),
     ];
     let create = M::SQL.create.iter().map(|sql| create(&named("create"), sql, dialect));
     let events = create.chain(M::EVENTS.iter().map(|(name, sql)| event(&named(name), sql, dialect)));
@@ -114,7 +119,8 @@ fn repair(name: &str, sql: &RepairSql) -> String {
 fn event(name: &str, sql: &EventSql, dialect: Dialect) -> String {
     let enter = [("enter", sql.enter.of(dialect)), ("enter_at", sql.enter_at.of(dialect))];
     let enter = enter.into_iter().filter_map(|(step, entry)| Some((step, entry.as_ref()?.sql)));
-    let others = [("fire", &sql.fire), ("fire_at", &sql.fire_at), ("explain", &sql.explain)];
+    let others =
+        [("fire", &sql.fire), ("fire_at", &sql.fire_at), ("explain", &sql.explain), ("fire_all", &sql.fire_all)];
     let blocked = sql.blocked.iter().map(|it| ("blocked", it));
     let others = others.into_iter().chain(blocked).map(|(step, per_dialect)| (step, per_dialect.of(dialect).sql));
     enter.chain(others).map(|(step, text)| statement(&format!("{name}, {step}"), text)).collect()

@@ -181,6 +181,12 @@ pub enum TransitionError {
         /// The variant that the row was found in, or had gone through.
         target: &'static str,
     },
+    /// Another transaction kept the row for as long as the call might wait. This one goes on as if it had not asked.
+    #[error("another transaction holds the row of `{machine}`")]
+    Locked {
+        /// The enum.
+        machine: &'static str,
+    },
     /// The transaction was given up (deadlock, serialization failure, busy, a lost connection): nothing of it is kept,
     /// and running all of it again may work.
     #[error("the transaction was given up by the database; run all of it again")]
@@ -295,7 +301,7 @@ impl TransitionError {
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::Retry(_) | Self::UnknownCommit(_) => true,
+            Self::Locked { .. } | Self::Retry(_) | Self::UnknownCommit(_) => true,
             Self::Database(error) => is_out_of_reach(error),
             _ => false,
         }

@@ -46,7 +46,7 @@ pub mod __private {
     };
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
-        Bind, Columns, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph,
+        Bind, BulkSql, Columns, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph,
         GuardSql, Handle, HasHistory, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow, RepairSql, Repr, Row,
         State, StateMachine, Statement, Transition, UniqueWhileSql, UnknownState, Unpinned, Values,
     };

@@ -5,8 +5,10 @@ mod create;
 mod fire;
 mod graph;
 mod guard;
+mod lock;
 mod repair;
 mod row;
+mod rows;
 mod spec;
 mod statement;
 mod value;
@@ -15,16 +17,21 @@ use std::fmt::Debug;
 
 pub use answer::Outcome;
 pub use create::{Create, Created, CreatesOn, NewRow, Values};
+pub use fire::bulk::FireAll;
+#[doc(hidden)]
+pub use fire::bulk::InBulk;
 pub use fire::{AppliesOnce, Fire, Pinned, Unpinned};
 pub use graph::Graph;
 pub use guard::{Guard, GuardRefusal, GuardSql, Refused, guard_refusal};
+pub use lock::{LockRow, LockRows};
 pub use repair::{Repair, RepairSql};
 #[doc(hidden)]
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
+pub use rows::{ByRow, Outcomes, Rows};
 #[doc(hidden)]
 pub use spec::{Assigned, Columns, EventSpec, MachineSpec};
-pub use statement::{Bind, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};
+pub use statement::{Bind, BulkSql, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};
 pub use value::{Repr, UnknownState};
 #[doc(hidden)]
 pub use value::{decode_status, encode_status, from_label, reads_status, status_type};
@@ -91,6 +98,14 @@ pub trait StateMachine: Sized + Send + Sync + 'static {
     fn label(&self) -> &'static str {
         Self::SPEC.labels[self.index()]
     }
+    /// Names rows by their identifiers; nothing is loaded.
+    fn rows(ids: impl IntoIterator<Item = Self::Id>) -> Rows<Self>
+    where
+        Self::Id: Ord,
+    {
+        Rows::new(ids)
+    }
+
     /// The state that a value of the status column stands for.
     #[must_use]
     fn from_stored(raw: &str) -> Option<Self> {
@@ -168,7 +183,7 @@ pub trait EventOf<M: StateMachine>: Sized + Send + Sync + 'static {
     type Target: State<M>;
     /// [`Fire<M, Self>`](Fire), or [`Fire<M, Self, Unpinned>`](Unpinned) for an event that could move one row twice. A
     /// projection, so that a wrong event is one error: no method is looked up on it.
-    type Fire: From<Fire<M, Self, Unpinned>>;
+    type Fire: From<Fire<M, Self, Unpinned>> + InBulk<M, Self>;
     /// [`Fire<M, Self>`](Fire), from a row whose version is known.
     type FireAt: From<Fire<M, Self>>;
 

@@ -35,6 +35,7 @@ pub(crate) fn add(suite: &mut Suite) {
             dropped_at_every_await_in_a_transaction_of_sqlx,
             s22_a_transition_that_fails_inside_a_savepoint,
             s24_a_row_is_read_and_never_set,
+            many_rows_ask_for_a_transaction_of_idem,
             s82_nothing_opens_a_connection_of_its_own,
         ]
     );
@@ -262,6 +263,20 @@ async fn a_plain_connection_refuses_two_statements<DB: Plain>(db: TestDb<DB>) ->
     answer!(OrderStatus::row(1).fire(pay("T1")).cause("T1").run(&mut transaction).await, Ok(Outcome::Applied(_)));
     transaction.commit().await?;
     ensure!(history(&db, 1).await? == "1 pending paid pay T1", "{}", history(&db, 1).await?);
+    Ok(())
+}
+
+async fn many_rows_ask_for_a_transaction_of_idem<DB: Plain>(db: TestDb<DB>) -> TestResult {
+    shop::create_tables(&db).await?;
+    new_order(&db, 1).await?;
+    let mut connection = db.pool(1)?.acquire().await?;
+    let mut transaction = connection.begin().await?;
+    answer!(
+        OrderStatus::rows([1]).fire(pay("T1")).run(&mut transaction).await,
+        Err(TransitionError::Runtime(Error::Configuration(why))) if why.contains("idem.begin()")
+    );
+    transaction.commit().await?;
+    ensure!(status(&db, 1).await? == "pending 0", "{}", status(&db, 1).await?);
     Ok(())
 }
 

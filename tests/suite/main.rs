@@ -3,6 +3,7 @@
 mod acts;
 mod adoption;
 mod answers;
+mod bulk;
 mod check_sql;
 mod claims;
 mod creation;
@@ -11,6 +12,7 @@ mod endings;
 mod foreign;
 mod guard;
 mod keys;
+mod locks;
 mod machines;
 mod pools;
 mod prepared;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     support::self_tests::add(&mut suite);
     adoption::add(&mut suite);
     answers::add(&mut suite);
+    bulk::add(&mut suite);
     check_sql::add(&mut suite);
     claims::add(&mut suite);
     creation::add(&mut suite);
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
     foreign::add(&mut suite);
     guard::add(&mut suite);
     keys::add(&mut suite);
+    locks::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);

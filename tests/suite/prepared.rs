@@ -46,7 +46,18 @@ async fn prepare_machine<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> Te
     ensure!(!M::EVENTS.is_empty(), "{} has no event", M::NAME);
     let dialect = DB::DIALECT;
     prepare(tx, M::SQL.load.of(dialect), &[ROW]).await?;
+    let lock: &[&[&str]] = if dialect == Dialect::Postgres { &[ROW, &["lock_timeout"]] } else { &[ROW] };
+    prepare(tx, M::SQL.lock.of(dialect), lock).await?;
+    prepare(tx, M::SQL.lock_now.of(dialect), &[ROW]).await?;
     let history = M::SQL.history.is_some();
+    let bulk = &M::SQL.bulk;
+    let caused: &[&[&str]] = &[&["nth"], CAUSED];
+    let all: [(_, &[&[&str]]); 3] = [(&bulk.read, &[&["nth"], ROW]), (&bulk.caused, caused), (&bulk.enter, &[])];
+    for (statement, columns) in all {
+        if let Some(statement) = statement.of(dialect) {
+            prepare(tx, statement, columns).await?;
+        }
+    }
     for (_, sql) in M::EVENTS {
         let fire: &[&[&str]] = match dialect {
             Dialect::Postgres if history => &[&["applied"], ROW, CAUSED],
@@ -56,6 +67,12 @@ async fn prepare_machine<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> Te
         };
         prepare(tx, sql.fire.of(dialect), fire).await?;
         prepare(tx, sql.fire_at.of(dialect), fire).await?;
+        let fire_all: &[&[&str]] = match dialect {
+            Dialect::Postgres if history => &[&["nth", "applied"], ROW, CAUSED],
+            Dialect::Postgres => &[&["nth", "applied"], ROW],
+            Dialect::Sqlite | Dialect::MySql => &[],
+        };
+        prepare(tx, sql.fire_all.of(dialect), fire_all).await?;
         for enter in [sql.enter.of(dialect), sql.enter_at.of(dialect)] {
             ensure!(enter.is_some() == (history && dialect != Dialect::Postgres), "{}: {enter:?}", M::NAME);
             if let Some(enter) = enter {

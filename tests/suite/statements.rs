@@ -1,5 +1,7 @@
 //! What each operation costs in statements and written rows, compared with a reviewed table for each engine.
 
+use std::time::Duration;
+
 use idem_runtime::prelude::*;
 
 use crate::creation::cart::{Close, Reopen};
@@ -25,6 +27,7 @@ async fn statements_per_operation<DB: Engine>(db: TestDb<DB>) -> TestResult {
     count_other_machines(&db, &idem, &mut table).await?;
     count_creations(&db, &idem, &mut table).await?;
     count_functions(&db, &idem, &mut table).await?;
+    count_locks_and_batches(&db, &idem, &mut table).await?;
     table.check();
     Ok(())
 }
@@ -134,6 +137,31 @@ async fn count_creations<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: &m
         kept_out
     };
     count!(db, idem, table, "begin, kept out, commit", in_transaction, Err(TransitionError::UniqueWhile { .. }));
+    Ok(())
+}
+
+/// Locks need a transaction; its beginning and its end are counted with them.
+async fn count_locks_and_batches<DB: Engine>(
+    db: &TestDb<DB>,
+    idem: &Idem<DB>,
+    table: &mut StatementTable<DB>,
+) -> TestResult {
+    let values = (100..164).map(|order_id| format!("({order_id})")).collect::<Vec<_>>().join(", ");
+    db.execute(format!("INSERT INTO orders (order_id) VALUES {values}")).await?;
+
+    let lock = |wait| async move {
+        let mut tx = idem.begin().await?;
+        let row = OrderStatus::row(100).lock_row(wait).run(&mut tx).await;
+        tx.commit().await?;
+        row
+    };
+    count!(db, idem, table, "begin, lock a row, commit", lock(Duration::from_secs(1)), Ok(_));
+    count!(db, idem, table, "begin, lock a row without a wait, commit", lock(Duration::ZERO), Ok(_));
+    let pay = || OrderStatus::rows(100..164).fire(Pay { trade_no: "T".to_owned() }).cause("T").run(idem);
+    count!(db, idem, table, "64 rows in one call, applied", pay(), Ok(_));
+    count!(db, idem, table, "64 rows in one call, replayed", pay(), Ok(_));
+    let lit = Lamp::rows(1..=64).fire(Light).any_version().run(idem);
+    count!(db, idem, table, "64 rows without a history, not found", lit, Ok(_));
     Ok(())
 }
 

@@ -145,6 +145,36 @@ SELECT status, version
   FROM orders
  WHERE order_id = ?;
 
+-- OrderStatus: lock
+SELECT status, version
+  FROM orders
+ WHERE order_id = ?
+   FOR UPDATE;
+
+-- OrderStatus: lock_now
+SELECT status, version
+  FROM orders
+ WHERE order_id = ?
+   FOR UPDATE NOWAIT;
+
+-- OrderStatus: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+  STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   FOR UPDATE;
+
+-- OrderStatus: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+  STRAIGHT_JOIN orders_history AS entry ON entry.order_id = given.order_id
+ WHERE entry.event = ? AND entry.cause = ?;
+
+-- OrderStatus: many rows, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT seen.order_id, seen.version + 1, CASE seen.status WHEN 'part_shipped' THEN 'partly_shipped' ELSE seen.status END, ?, ?, ?, ?, NOW(6)
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+  STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id;
+
 -- OrderStatus: pay, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
@@ -186,6 +216,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'paid' FOR UPDATE)
  WHERE seen.order_id = ?
    FOR UPDATE;
+
+-- OrderStatus: pay, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'paid', trade_no = ?, paid = ?, paid_at = NOW(6), version = seen.version + 1
+ WHERE seen.status = 'pending';
 
 -- OrderStatus: cancel, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
@@ -229,6 +265,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.order_id = ?
    FOR UPDATE;
 
+-- OrderStatus: cancel, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'cancelled', version = seen.version + 1
+ WHERE seen.status = 'pending';
+
 -- OrderStatus: ship, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_shipped', 'ship', ?, ?, NOW(6)
@@ -270,6 +312,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target IN ('partly_shipped', 'part_shipped') FOR UPDATE)
  WHERE seen.order_id = ?
    FOR UPDATE;
+
+-- OrderStatus: ship, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'partly_shipped', carrier = ?, version = seen.version + 1
+ WHERE seen.status IN ('paid', 'partly_shipped', 'part_shipped');
 
 -- OrderStatus: ship_all, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
@@ -313,6 +361,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.order_id = ?
    FOR UPDATE;
 
+-- OrderStatus: ship_all, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'shipped', shipped_at = NOW(6), version = seen.version + 1
+ WHERE seen.status IN ('partly_shipped', 'part_shipped');
+
 -- OrderStatus: deliver, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, status, 'delivered', 'deliver', ?, ?, NOW(6)
@@ -354,6 +408,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'delivered' FOR UPDATE)
  WHERE seen.order_id = ?
    FOR UPDATE;
+
+-- OrderStatus: deliver, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'delivered', version = seen.version + 1
+ WHERE seen.status = 'shipped';
 
 -- OrderStatus: refund, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
@@ -397,6 +457,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.order_id = ?
    FOR UPDATE;
 
+-- OrderStatus: refund, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'partly_refunded', version = seen.version + 1
+ WHERE seen.status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded');
+
 -- OrderStatus: refund_all, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, status, 'refunded', 'refund_all', ?, ?, NOW(6)
@@ -438,3 +504,9 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ? AND target = 'refunded' FOR UPDATE)
  WHERE seen.order_id = ?
    FOR UPDATE;
+
+-- OrderStatus: refund_all, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, order_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.order_id = given.order_id
+   SET status = 'refunded', version = seen.version + 1
+ WHERE seen.status = 'partly_refunded';

@@ -174,6 +174,26 @@ SELECT status::text AS status, version
   FROM orders
  WHERE order_id = $1;
 
+-- OrderStatus: lock
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $2::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status::text AS status, seen.version AS version
+    FROM patience, orders AS seen
+   WHERE seen.order_id = $1
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE;
+
+-- OrderStatus: lock_now
+SELECT status::text AS status, version
+  FROM orders
+ WHERE order_id = $1
+   FOR UPDATE NOWAIT;
+
 -- OrderStatus: pay, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -235,6 +255,41 @@ SELECT seen.status::text AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'paid')
  WHERE seen.order_id = $1;
 
+-- OrderStatus: pay, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($3::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'pay' AND entry.cause = $4::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'paid', trade_no = $1, paid = $2, paid_at = clock_timestamp(), version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'pending'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, locked.found_status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'pending', 'paid', 'pay', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- OrderStatus: cancel, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -295,6 +350,41 @@ SELECT seen.status::text AS status, seen.version AS version,
     ON passed.order_id = $1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'cancelled')
  WHERE seen.order_id = $1;
+
+-- OrderStatus: cancel, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'cancel' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'cancelled', version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'pending'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, locked.found_status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'pending', 'cancelled', 'cancel', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- OrderStatus: ship, fire
 WITH caused AS MATERIALIZED (
@@ -369,6 +459,41 @@ SELECT seen.status::text AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target IN ('partly_shipped', 'part_shipped'))
  WHERE seen.order_id = $1;
 
+-- OrderStatus: ship, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'ship' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'partly_shipped', carrier = $1, version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status IN ('paid', 'partly_shipped', 'part_shipped')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, CASE locked.found_status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.found_status::text END AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, source, 'partly_shipped', 'ship', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- OrderStatus: ship_all, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -430,6 +555,41 @@ SELECT seen.status::text AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'shipped')
  WHERE seen.order_id = $1;
 
+-- OrderStatus: ship_all, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'ship_all' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'shipped', shipped_at = clock_timestamp(), version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status IN ('partly_shipped', 'part_shipped')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, CASE locked.found_status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.found_status::text END AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'partly_shipped', 'shipped', 'ship_all', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- OrderStatus: deliver, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -490,6 +650,41 @@ SELECT seen.status::text AS status, seen.version AS version,
     ON passed.order_id = $1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'delivered')
  WHERE seen.order_id = $1;
+
+-- OrderStatus: deliver, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'deliver' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'delivered', version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'shipped'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, locked.found_status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'shipped', 'delivered', 'deliver', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- OrderStatus: refund, fire
 WITH caused AS MATERIALIZED (
@@ -564,6 +759,41 @@ SELECT seen.status::text AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'partly_refunded')
  WHERE seen.order_id = $1;
 
+-- OrderStatus: refund, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'refund' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'partly_refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, CASE locked.found_status::text WHEN 'part_shipped' THEN 'partly_shipped' ELSE locked.found_status::text END AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, source, 'partly_refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- OrderStatus: refund_all, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -624,3 +854,38 @@ SELECT seen.status::text AS status, seen.version AS version,
     ON passed.order_id = $1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = $1 AND target = 'refunded')
  WHERE seen.order_id = $1;
+
+-- OrderStatus: refund_all, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.order_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.order_id = given.order_id
+   WHERE entry.event = 'refund_all' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'partly_refunded'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.order_id, locked.found_status::text AS source
+), entered AS (
+  INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT order_id, version, 'partly_refunded', 'refunded', 'refund_all', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;

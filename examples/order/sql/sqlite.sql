@@ -115,6 +115,33 @@ SELECT status, version
   FROM orders
  WHERE order_id = ?1;
 
+-- OrderStatus: lock
+SELECT status, version
+  FROM orders
+ WHERE order_id = ?1;
+
+-- OrderStatus: lock_now
+SELECT status, version
+  FROM orders
+ WHERE order_id = ?1;
+
+-- OrderStatus: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+  JOIN orders AS seen ON seen.order_id = given.order_id;
+
+-- OrderStatus: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+  JOIN orders_history AS entry ON entry.order_id = given.order_id
+ WHERE entry.event = ?2 AND entry.cause = ?3;
+
+-- OrderStatus: many rows, enter
+INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+SELECT seen.order_id, seen.version + 1, CASE seen.status WHEN 'part_shipped' THEN 'partly_shipped' ELSE seen.status END, ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?5) AS list) AS given
+  JOIN orders AS seen ON seen.order_id = given.order_id;
+
 -- OrderStatus: pay, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -155,6 +182,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.order_id = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'paid')
  WHERE seen.order_id = ?1;
+
+-- OrderStatus: pay, fire_all
+UPDATE orders
+   SET status = 'paid', trade_no = ?1, paid = ?2, paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?3) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status = 'pending';
 
 -- OrderStatus: cancel, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
@@ -197,6 +230,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'cancelled')
  WHERE seen.order_id = ?1;
 
+-- OrderStatus: cancel, fire_all
+UPDATE orders
+   SET status = 'cancelled', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status = 'pending';
+
 -- OrderStatus: ship, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, CASE status WHEN 'part_shipped' THEN 'partly_shipped' ELSE status END, 'partly_shipped', 'ship', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -237,6 +276,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.order_id = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target IN ('partly_shipped', 'part_shipped'))
  WHERE seen.order_id = ?1;
+
+-- OrderStatus: ship, fire_all
+UPDATE orders
+   SET status = 'partly_shipped', carrier = ?1, version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?2) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status IN ('paid', 'partly_shipped', 'part_shipped');
 
 -- OrderStatus: ship_all, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
@@ -279,6 +324,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'shipped')
  WHERE seen.order_id = ?1;
 
+-- OrderStatus: ship_all, fire_all
+UPDATE orders
+   SET status = 'shipped', shipped_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status IN ('partly_shipped', 'part_shipped');
+
 -- OrderStatus: deliver, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, status, 'delivered', 'deliver', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -319,6 +370,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.order_id = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'delivered')
  WHERE seen.order_id = ?1;
+
+-- OrderStatus: deliver, fire_all
+UPDATE orders
+   SET status = 'delivered', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status = 'shipped';
 
 -- OrderStatus: refund, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
@@ -361,6 +418,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'partly_refunded')
  WHERE seen.order_id = ?1;
 
+-- OrderStatus: refund, fire_all
+UPDATE orders
+   SET status = 'partly_refunded', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status IN ('paid', 'partly_shipped', 'part_shipped', 'shipped', 'delivered', 'partly_refunded');
+
 -- OrderStatus: refund_all, enter
 INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
 SELECT order_id, version + 1, status, 'refunded', 'refund_all', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -401,3 +464,9 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.order_id = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE order_id = ?1 AND target = 'refunded')
  WHERE seen.order_id = ?1;
+
+-- OrderStatus: refund_all, fire_all
+UPDATE orders
+   SET status = 'refunded', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS order_id FROM json_each(?1) AS list) AS given
+ WHERE orders.order_id = given.order_id AND orders.status = 'partly_refunded';

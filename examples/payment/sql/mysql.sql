@@ -109,6 +109,36 @@ SELECT status, version
   FROM payments
  WHERE trade_no = ?;
 
+-- PaymentStatus: lock
+SELECT status, version
+  FROM payments
+ WHERE trade_no = ?
+   FOR UPDATE;
+
+-- PaymentStatus: lock_now
+SELECT status, version
+  FROM payments
+ WHERE trade_no = ?
+   FOR UPDATE NOWAIT;
+
+-- PaymentStatus: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+  STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no
+   FOR UPDATE;
+
+-- PaymentStatus: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+  STRAIGHT_JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+ WHERE entry.event = ? AND entry.cause = ?;
+
+-- PaymentStatus: many rows, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT seen.trade_no, seen.version + 1, seen.status, ?, ?, ?, ?, NOW(6)
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+  STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no;
+
 -- PaymentStatus: capture, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT trade_no, version + 1, status, 'captured', 'capture', ?, ?, NOW(6)
@@ -150,6 +180,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'captured' FOR UPDATE)
  WHERE seen.trade_no = ?
    FOR UPDATE;
+
+-- PaymentStatus: capture, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no
+   SET status = 'captured', out_trade_no = ?, amount = ?, captured_at = NOW(6), version = seen.version + 1
+ WHERE seen.status IN ('waiting', 'closed');
 
 -- PaymentStatus: give_back, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
@@ -193,6 +229,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.trade_no = ?
    FOR UPDATE;
 
+-- PaymentStatus: give_back, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no
+   SET status = 'captured', refunded = ?, version = seen.version + 1
+ WHERE seen.status = 'captured';
+
 -- PaymentStatus: refuse, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT trade_no, version + 1, status, 'set_aside', 'refuse', ?, ?, NOW(6)
@@ -234,6 +276,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'set_aside' FOR UPDATE)
  WHERE seen.trade_no = ?
    FOR UPDATE;
+
+-- PaymentStatus: refuse, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no
+   SET status = 'set_aside', reason = ?, version = seen.version + 1
+ WHERE seen.status = 'captured';
 
 -- PaymentStatus: refund, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
@@ -277,6 +325,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.trade_no = ?
    FOR UPDATE;
 
+-- PaymentStatus: refund, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no
+   SET status = 'refunded', refunded = ?, version = seen.version + 1
+ WHERE seen.status IN ('captured', 'set_aside');
+
 -- PaymentStatus: close, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT trade_no, version + 1, status, 'closed', 'close', ?, ?, NOW(6)
@@ -318,6 +372,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ? AND target = 'closed' FOR UPDATE)
  WHERE seen.trade_no = ?
    FOR UPDATE;
+
+-- PaymentStatus: close, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN payments AS seen ON seen.trade_no = given.trade_no
+   SET status = 'closed', version = seen.version + 1
+ WHERE seen.status = 'waiting';
 
 -- OrderStatus -------------------------------------------------------------------------------------
 
@@ -430,6 +490,36 @@ SELECT status, version
   FROM orders
  WHERE out_trade_no = ?;
 
+-- OrderStatus: lock
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = ?
+   FOR UPDATE;
+
+-- OrderStatus: lock_now
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = ?
+   FOR UPDATE NOWAIT;
+
+-- OrderStatus: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+  STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   FOR UPDATE;
+
+-- OrderStatus: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+  STRAIGHT_JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+ WHERE entry.event = ? AND entry.cause = ?;
+
+-- OrderStatus: many rows, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT seen.out_trade_no, seen.version + 1, seen.status, ?, ?, ?, ?, NOW(6)
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+  STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no;
+
 -- OrderStatus: pay, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT out_trade_no, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
@@ -471,6 +561,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'paid' FOR UPDATE)
  WHERE seen.out_trade_no = ?
    FOR UPDATE;
+
+-- OrderStatus: pay, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   SET status = 'paid', trade_no = ?, paid_at = NOW(6), version = seen.version + 1
+ WHERE seen.status = 'pending';
 
 -- OrderStatus: ship, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
@@ -514,6 +610,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.out_trade_no = ?
    FOR UPDATE;
 
+-- OrderStatus: ship, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   SET status = 'shipped', shipped_at = NOW(6), version = seen.version + 1
+ WHERE seen.status = 'paid';
+
 -- OrderStatus: finish, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT out_trade_no, version + 1, status, 'done', 'finish', ?, ?, NOW(6)
@@ -555,6 +657,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'done' FOR UPDATE)
  WHERE seen.out_trade_no = ?
    FOR UPDATE;
+
+-- OrderStatus: finish, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   SET status = 'done', version = seen.version + 1
+ WHERE seen.status = 'shipped';
 
 -- OrderStatus: cancel, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
@@ -598,6 +706,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.out_trade_no = ?
    FOR UPDATE;
 
+-- OrderStatus: cancel, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   SET status = 'cancelled', version = seen.version + 1
+ WHERE seen.status = 'pending';
+
 -- OrderStatus: refund, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT out_trade_no, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
@@ -639,6 +753,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ? AND target = 'refunded' FOR UPDATE)
  WHERE seen.out_trade_no = ?
    FOR UPDATE;
+
+-- OrderStatus: refund, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, out_trade_no VARCHAR(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS given
+STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   SET status = 'refunded', version = seen.version + 1
+ WHERE seen.status IN ('paid', 'shipped');
 
 -- idem's records ----------------------------------------------------------------------------------
 

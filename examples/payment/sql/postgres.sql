@@ -138,6 +138,26 @@ SELECT status, version
   FROM payments
  WHERE trade_no = $1;
 
+-- PaymentStatus: lock
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $2::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status AS status, seen.version AS version
+    FROM patience, payments AS seen
+   WHERE seen.trade_no = $1
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE;
+
+-- PaymentStatus: lock_now
+SELECT status, version
+  FROM payments
+ WHERE trade_no = $1
+   FOR UPDATE NOWAIT;
+
 -- PaymentStatus: capture, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -211,6 +231,41 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'captured')
  WHERE seen.trade_no = $1;
 
+-- PaymentStatus: capture, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.trade_no
+    FROM json_array_elements($3::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::payments, json_build_object('trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+   WHERE entry.event = 'capture' AND entry.cause = $4::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN payments AS seen ON seen.trade_no = given.trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE payments
+     SET status = 'captured', out_trade_no = $1, amount = $2, captured_at = clock_timestamp(), version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.found_status AND payments.status IN ('waiting', 'closed')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, payments.version, payments.trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, source, 'captured', 'capture', $4::text, $5::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- PaymentStatus: give_back, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -272,6 +327,41 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'captured')
  WHERE seen.trade_no = $1;
 
+-- PaymentStatus: give_back, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.trade_no
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::payments, json_build_object('trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+   WHERE entry.event = 'give_back' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN payments AS seen ON seen.trade_no = given.trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE payments
+     SET status = 'captured', refunded = $1, version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.found_status AND payments.status = 'captured'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, payments.version, payments.trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'captured', 'captured', 'give_back', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- PaymentStatus: refuse, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -332,6 +422,41 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.trade_no = $1
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'set_aside')
  WHERE seen.trade_no = $1;
+
+-- PaymentStatus: refuse, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.trade_no
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::payments, json_build_object('trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+   WHERE entry.event = 'refuse' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN payments AS seen ON seen.trade_no = given.trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE payments
+     SET status = 'set_aside', reason = $1, version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.found_status AND payments.status = 'captured'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, payments.version, payments.trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'captured', 'set_aside', 'refuse', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- PaymentStatus: refund, fire
 WITH caused AS MATERIALIZED (
@@ -406,6 +531,41 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'refunded')
  WHERE seen.trade_no = $1;
 
+-- PaymentStatus: refund, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.trade_no
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::payments, json_build_object('trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+   WHERE entry.event = 'refund' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN payments AS seen ON seen.trade_no = given.trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE payments
+     SET status = 'refunded', refunded = $1, version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.found_status AND payments.status IN ('captured', 'set_aside')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, payments.version, payments.trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, source, 'refunded', 'refund', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- PaymentStatus: close, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -466,6 +626,41 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.trade_no = $1
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = $1 AND target = 'closed')
  WHERE seen.trade_no = $1;
+
+-- PaymentStatus: close, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.trade_no
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::payments, json_build_object('trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+   WHERE entry.event = 'close' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN payments AS seen ON seen.trade_no = given.trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE payments
+     SET status = 'closed', version = payments.version + 1
+    FROM locked
+   WHERE payments.trade_no = locked.trade_no AND payments.status = locked.found_status AND payments.status = 'waiting'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, payments.version, payments.trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT trade_no, version, 'waiting', 'closed', 'close', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- OrderStatus -------------------------------------------------------------------------------------
 
@@ -607,6 +802,26 @@ SELECT status, version
   FROM orders
  WHERE out_trade_no = $1;
 
+-- OrderStatus: lock
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $2::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status AS status, seen.version AS version
+    FROM patience, orders AS seen
+   WHERE seen.out_trade_no = $1
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE;
+
+-- OrderStatus: lock_now
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = $1
+   FOR UPDATE NOWAIT;
+
 -- OrderStatus: pay, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, CASE WHEN out_trade_no = $2 THEN 1 ELSE 0 END AS here
@@ -667,6 +882,41 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.out_trade_no = $1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'paid')
  WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: pay, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.out_trade_no
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('out_trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+   WHERE entry.event = 'pay' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.out_trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'paid', trade_no = $1, paid_at = clock_timestamp(), version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.found_status AND orders.status = 'pending'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.out_trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- OrderStatus: ship, fire
 WITH caused AS MATERIALIZED (
@@ -729,6 +979,41 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'shipped')
  WHERE seen.out_trade_no = $1;
 
+-- OrderStatus: ship, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.out_trade_no
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('out_trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+   WHERE entry.event = 'ship' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.out_trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'shipped', shipped_at = clock_timestamp(), version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.found_status AND orders.status = 'paid'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.out_trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'paid', 'shipped', 'ship', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- OrderStatus: finish, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
@@ -790,6 +1075,41 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'done')
  WHERE seen.out_trade_no = $1;
 
+-- OrderStatus: finish, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.out_trade_no
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('out_trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+   WHERE entry.event = 'finish' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.out_trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'done', version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.found_status AND orders.status = 'shipped'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.out_trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'shipped', 'done', 'finish', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- OrderStatus: cancel, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, CASE WHEN out_trade_no = $1 THEN 1 ELSE 0 END AS here
@@ -850,6 +1170,41 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.out_trade_no = $1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'cancelled')
  WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: cancel, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.out_trade_no
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('out_trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+   WHERE entry.event = 'cancel' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.out_trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'cancelled', version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.found_status AND orders.status = 'pending'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.out_trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, 'pending', 'cancelled', 'cancel', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- OrderStatus: refund, fire
 WITH caused AS MATERIALIZED (
@@ -923,6 +1278,41 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.out_trade_no = $1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = $1 AND target = 'refunded')
  WHERE seen.out_trade_no = $1;
+
+-- OrderStatus: refund, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.out_trade_no
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::orders, json_build_object('out_trade_no', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+   WHERE entry.event = 'refund' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.out_trade_no, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE orders
+     SET status = 'refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.out_trade_no = locked.out_trade_no AND orders.status = locked.found_status AND orders.status IN ('paid', 'shipped')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.out_trade_no, locked.found_status AS source
+), entered AS (
+  INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+  SELECT out_trade_no, version, source, 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
 
 -- idem's records ----------------------------------------------------------------------------------
 

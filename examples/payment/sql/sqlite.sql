@@ -97,6 +97,33 @@ SELECT status, version
   FROM payments
  WHERE trade_no = ?1;
 
+-- PaymentStatus: lock
+SELECT status, version
+  FROM payments
+ WHERE trade_no = ?1;
+
+-- PaymentStatus: lock_now
+SELECT status, version
+  FROM payments
+ WHERE trade_no = ?1;
+
+-- PaymentStatus: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?1) AS list) AS given
+  JOIN payments AS seen ON seen.trade_no = given.trade_no;
+
+-- PaymentStatus: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?1) AS list) AS given
+  JOIN payments_history AS entry ON entry.trade_no = given.trade_no
+ WHERE entry.event = ?2 AND entry.cause = ?3;
+
+-- PaymentStatus: many rows, enter
+INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT seen.trade_no, seen.version + 1, seen.status, ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?5) AS list) AS given
+  JOIN payments AS seen ON seen.trade_no = given.trade_no;
+
 -- PaymentStatus: capture, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT trade_no, version + 1, status, 'captured', 'capture', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -137,6 +164,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.trade_no = ?1
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'captured')
  WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: capture, fire_all
+UPDATE payments
+   SET status = 'captured', out_trade_no = ?1, amount = ?2, captured_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = payments.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?3) AS list) AS given
+ WHERE payments.trade_no = given.trade_no AND payments.status IN ('waiting', 'closed');
 
 -- PaymentStatus: give_back, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
@@ -179,6 +212,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'captured')
  WHERE seen.trade_no = ?1;
 
+-- PaymentStatus: give_back, fire_all
+UPDATE payments
+   SET status = 'captured', refunded = ?1, version = payments.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?2) AS list) AS given
+ WHERE payments.trade_no = given.trade_no AND payments.status = 'captured';
+
 -- PaymentStatus: refuse, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT trade_no, version + 1, status, 'set_aside', 'refuse', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -219,6 +258,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.trade_no = ?1
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'set_aside')
  WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: refuse, fire_all
+UPDATE payments
+   SET status = 'set_aside', reason = ?1, version = payments.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?2) AS list) AS given
+ WHERE payments.trade_no = given.trade_no AND payments.status = 'captured';
 
 -- PaymentStatus: refund, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
@@ -261,6 +306,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'refunded')
  WHERE seen.trade_no = ?1;
 
+-- PaymentStatus: refund, fire_all
+UPDATE payments
+   SET status = 'refunded', refunded = ?1, version = payments.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?2) AS list) AS given
+ WHERE payments.trade_no = given.trade_no AND payments.status IN ('captured', 'set_aside');
+
 -- PaymentStatus: close, enter
 INSERT INTO payments_history (trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT trade_no, version + 1, status, 'closed', 'close', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -301,6 +352,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.trade_no = ?1
    AND passed.version = (SELECT MAX(version) FROM payments_history WHERE trade_no = ?1 AND target = 'closed')
  WHERE seen.trade_no = ?1;
+
+-- PaymentStatus: close, fire_all
+UPDATE payments
+   SET status = 'closed', version = payments.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS trade_no FROM json_each(?1) AS list) AS given
+ WHERE payments.trade_no = given.trade_no AND payments.status = 'waiting';
 
 -- OrderStatus -------------------------------------------------------------------------------------
 
@@ -401,6 +458,33 @@ SELECT status, version
   FROM orders
  WHERE out_trade_no = ?1;
 
+-- OrderStatus: lock
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = ?1;
+
+-- OrderStatus: lock_now
+SELECT status, version
+  FROM orders
+ WHERE out_trade_no = ?1;
+
+-- OrderStatus: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?1) AS list) AS given
+  JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no;
+
+-- OrderStatus: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?1) AS list) AS given
+  JOIN orders_history AS entry ON entry.out_trade_no = given.out_trade_no
+ WHERE entry.event = ?2 AND entry.cause = ?3;
+
+-- OrderStatus: many rows, enter
+INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
+SELECT seen.out_trade_no, seen.version + 1, seen.status, ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?5) AS list) AS given
+  JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no;
+
 -- OrderStatus: pay, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT out_trade_no, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -441,6 +525,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.out_trade_no = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'paid')
  WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: pay, fire_all
+UPDATE orders
+   SET status = 'paid', trade_no = ?1, paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?2) AS list) AS given
+ WHERE orders.out_trade_no = given.out_trade_no AND orders.status = 'pending';
 
 -- OrderStatus: ship, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
@@ -483,6 +573,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'shipped')
  WHERE seen.out_trade_no = ?1;
 
+-- OrderStatus: ship, fire_all
+UPDATE orders
+   SET status = 'shipped', shipped_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?1) AS list) AS given
+ WHERE orders.out_trade_no = given.out_trade_no AND orders.status = 'paid';
+
 -- OrderStatus: finish, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT out_trade_no, version + 1, status, 'done', 'finish', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -523,6 +619,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.out_trade_no = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'done')
  WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: finish, fire_all
+UPDATE orders
+   SET status = 'done', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?1) AS list) AS given
+ WHERE orders.out_trade_no = given.out_trade_no AND orders.status = 'shipped';
 
 -- OrderStatus: cancel, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
@@ -565,6 +667,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'cancelled')
  WHERE seen.out_trade_no = ?1;
 
+-- OrderStatus: cancel, fire_all
+UPDATE orders
+   SET status = 'cancelled', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?1) AS list) AS given
+ WHERE orders.out_trade_no = given.out_trade_no AND orders.status = 'pending';
+
 -- OrderStatus: refund, enter
 INSERT INTO orders_history (out_trade_no, version, source, target, event, cause, fingerprint, at)
 SELECT out_trade_no, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -605,6 +713,12 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.out_trade_no = ?1
    AND passed.version = (SELECT MAX(version) FROM orders_history WHERE out_trade_no = ?1 AND target = 'refunded')
  WHERE seen.out_trade_no = ?1;
+
+-- OrderStatus: refund, fire_all
+UPDATE orders
+   SET status = 'refunded', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS out_trade_no FROM json_each(?1) AS list) AS given
+ WHERE orders.out_trade_no = given.out_trade_no AND orders.status IN ('paid', 'shipped');
 
 -- idem's records ----------------------------------------------------------------------------------
 

@@ -1,10 +1,12 @@
 //! From a model to its statements, as text that a reviewer reads: keywords in upper case, one clause a line.
 
+mod bulk;
 mod columns;
 mod create;
 mod guard;
 mod history;
 mod keywords;
+mod lock;
 mod mysql;
 mod postgres;
 mod repair;
@@ -15,6 +17,7 @@ mod tests;
 mod unique;
 mod writer;
 
+pub(crate) use self::bulk::BulkSql;
 pub(crate) use self::writer::Names;
 use self::writer::Writer;
 use crate::machine::model::{Event, Model};
@@ -35,6 +38,10 @@ pub(crate) enum Bind {
     Fingerprint,
     /// One field of a new row, by its place.
     Value(usize),
+    Wait,
+    Ids,
+    EventName,
+    Target,
 }
 
 /// One statement of one dialect.
@@ -59,6 +66,7 @@ pub(crate) struct EventSql {
     pub(crate) enter_at: PerDialect<Option<Statement>>,
     pub(crate) explain: PerDialect<Statement>,
     pub(crate) blocked: Option<PerDialect<Statement>>,
+    pub(crate) fire_all: PerDialect<Statement>,
 }
 
 /// The statements of a creation; the runtime's type of that name says what each of them is.
@@ -106,6 +114,16 @@ impl<T> PerDialect<T> {
 /// Reads `status` and `version` of one row.
 pub(crate) fn load(model: &Model) -> PerDialect<Statement> {
     PerDialect::new(|dialect| select_row(dialect, model, ""))
+}
+
+/// Locks one row and reads `status` and `version`: with a bound on the wait, and without a wait.
+pub(crate) fn lock(model: &Model) -> [PerDialect<Statement>; 2] {
+    [PerDialect::new(|dialect| lock::lock(dialect, model)), PerDialect::new(|dialect| lock::lock_now(dialect, model))]
+}
+
+/// What MySQL and SQLite say of many rows besides moving them.
+pub(crate) fn bulk(model: &Model) -> PerDialect<Option<BulkSql>> {
+    PerDialect::new(|dialect| bulk::rows(dialect, model))
 }
 
 /// Creates the history's table, when the machine keeps one.
@@ -160,6 +178,7 @@ pub(crate) fn event(model: &Model, event: &Event) -> EventSql {
             None => select_row(dialect, model, row_lock(dialect)),
         }),
         blocked: unique::blocked(model, event),
+        fire_all: PerDialect::new(|dialect| bulk::fire(dialect, model, event)),
     }
 }
 

@@ -105,7 +105,7 @@ fn moved_from_locked(w: &mut Writer<'_>, event: &Event, version: Version) -> Str
     )
 }
 
-fn entered(w: &mut Writer<'_>, event: &Event, history: &History) -> String {
+pub(super) fn entered(w: &mut Writer<'_>, event: &Event, history: &History) -> String {
     let (entries, columns, ids) = (w.quoted_path(&history.table), columns(w), w.id_list(""));
     let source = match event.sources.as_slice() {
         [source] => w.stored_text(source.state),

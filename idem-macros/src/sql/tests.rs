@@ -832,3 +832,205 @@ fn without_a_version() {
     "#]],
     );
 }
+
+#[test]
+fn lock_a_row() {
+    let [lock, lock_now] = super::lock(&awkward());
+    check(
+        &[&lock.postgres, &lock.mysql, &lock.sqlite, &lock_now.postgres, &lock_now.mysql],
+        &expect![[r#"
+        -- [Id, Wait]
+        WITH patience AS MATERIALIZED (
+          SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, TRUE) AS now
+        ), locked AS MATERIALIZED (
+          SELECT seen."State" AS status, seen.rev AS version
+            FROM patience, "Shop"."order" AS seen
+           WHERE seen.tenant = $1 AND seen.type = $2
+             FOR UPDATE OF seen
+        )
+        SELECT locked.status AS status, locked.version AS version,
+               set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+          FROM patience
+          LEFT JOIN locked ON TRUE
+
+        -- [Id]
+        SELECT `State` AS status, rev AS version
+          FROM `Shop`.`order`
+         WHERE tenant = ? AND type = ?
+           FOR UPDATE
+
+        -- [Id]
+        SELECT "State" AS status, rev AS version
+          FROM "Shop"."order"
+         WHERE tenant = ?1 AND type = ?2
+
+        -- [Id]
+        SELECT "State" AS status, rev AS version
+          FROM "Shop"."order"
+         WHERE tenant = $1 AND type = $2
+           FOR UPDATE NOWAIT
+
+        -- [Id]
+        SELECT `State` AS status, rev AS version
+          FROM `Shop`.`order`
+         WHERE tenant = ? AND type = ?
+           FOR UPDATE NOWAIT
+    "#]],
+    );
+}
+
+#[test]
+fn many_rows_on_postgres() {
+    check(
+        &[&event(&awkward(), "leave").fire_all.postgres],
+        &expect![[r#"
+            -- [Fields, Ids, Cause, Fingerprint]
+            WITH given AS MATERIALIZED (
+              SELECT list.nth, id.tenant, id.type
+                FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+                     json_populate_record(NULL::"Shop"."order", json_build_object('tenant', list.it -> 0, 'type', list.it -> 1)) AS id
+            ), caused AS MATERIALIZED (
+              SELECT given.nth, entry.version, entry.fingerprint
+                FROM given
+                JOIN "Shop".order_log AS entry ON entry.tenant = given.tenant AND entry.type = given.type
+               WHERE entry.event = 'leave' AND entry.cause = $3::text
+            ), locked AS MATERIALIZED (
+              SELECT given.nth, seen.tenant, seen.type, seen."State" AS found_status, seen.rev AS found_version
+                FROM given
+                JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = given.type
+               ORDER BY given.nth
+                 FOR UPDATE OF seen
+            ), moved AS (
+              UPDATE "Shop"."order"
+                 SET "State" = 'Gone', "key" = $1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
+                FROM locked
+               WHERE "order".tenant = locked.tenant AND "order".type = locked.type AND "order"."State" = locked.found_status AND "order"."State" IN ('l''été', 'There')
+                 AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+              RETURNING locked.nth, "order".rev AS version, "order".tenant, "order".type, locked.found_status AS source
+            ), entered AS (
+              INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+              SELECT tenant, type, version, source, 'Gone', 'leave', $3::text, $4::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+              FROM given
+              LEFT JOIN locked ON locked.nth = given.nth
+              LEFT JOIN moved ON moved.nth = given.nth
+              LEFT JOIN caused ON caused.nth = given.nth
+        "#]],
+    );
+    check(
+        &[&event(&orders(&quote!()), "pay").fire_all.postgres],
+        &expect![[r#"
+            -- [Fields, Ids]
+            WITH given AS MATERIALIZED (
+              SELECT list.nth, id.order_id
+                FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+                     json_populate_record(NULL::orders, json_build_object('order_id', list.it)) AS id
+            ), locked AS MATERIALIZED (
+              SELECT given.nth, seen.order_id, seen.status AS found_status, seen.version AS found_version
+                FROM given
+                JOIN orders AS seen ON seen.order_id = given.order_id
+               ORDER BY given.nth
+                 FOR UPDATE OF seen
+            ), moved AS (
+              UPDATE orders
+                 SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = orders.version + 1
+                FROM locked
+               WHERE orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'pending'
+              RETURNING locked.nth, orders.version
+            )
+            SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version
+              FROM given
+              LEFT JOIN locked ON locked.nth = given.nth
+              LEFT JOIN moved ON moved.nth = given.nth
+        "#]],
+    );
+}
+
+#[test]
+fn many_rows_on_mysql_and_sqlite() {
+    let (model, leave) = (awkward(), event(&awkward(), "leave"));
+    let bulk = super::bulk(&model);
+    for (bulk, fire, expected) in [
+        (
+            &bulk.mysql,
+            &leave.fire_all.mysql,
+            expect![[r#"
+            -- [Ids]
+            SELECT given.nth AS nth, seen.`State` AS status, seen.rev AS version
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+              STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
+               FOR UPDATE
+
+            -- [Ids, EventName, Cause]
+            SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+              STRAIGHT_JOIN `Shop`.order_log AS entry ON entry.tenant = given.tenant AND entry.type = UNHEX(REPLACE(given.type, '-', ''))
+             WHERE entry.event = ? AND entry.cause = ?
+
+            -- [Target, EventName, Cause, Fingerprint, Ids]
+            INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+            SELECT seen.tenant, seen.type, seen.rev + 1, seen.`State`, ?, ?, ?, ?, NOW(6)
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+              STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
+
+            -- [Ids, Fields]
+            UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+            STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
+               SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = seen.rev + 1
+             WHERE seen.`State` IN ('l''été', 'There')
+        "#]],
+        ),
+        (
+            &bulk.sqlite,
+            &leave.fire_all.sqlite,
+            expect![[r#"
+            -- [Ids]
+            SELECT given.nth AS nth, seen."State" AS status, seen.rev AS version
+              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?1) AS list) AS given
+              JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = unhex(replace(given.type, '-', ''))
+
+            -- [Ids, EventName, Cause]
+            SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?1) AS list) AS given
+              JOIN "Shop".order_log AS entry ON entry.tenant = given.tenant AND entry.type = unhex(replace(given.type, '-', ''))
+             WHERE entry.event = ?2 AND entry.cause = ?3
+
+            -- [Target, EventName, Cause, Fingerprint, Ids]
+            INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+            SELECT seen.tenant, seen.type, seen.rev + 1, seen."State", ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?5) AS list) AS given
+              JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = unhex(replace(given.type, '-', ''))
+
+            -- [Fields, Ids]
+            UPDATE "Shop"."order"
+               SET "State" = 'Gone', "key" = ?1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
+              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?2) AS list) AS given
+             WHERE "order".tenant = given.tenant AND "order".type = unhex(replace(given.type, '-', '')) AND "order"."State" IN ('l''été', 'There')
+        "#]],
+        ),
+    ] {
+        let bulk = bulk.as_ref().expect("the types of the identifier are known");
+        let history = bulk.history.iter().flatten();
+        check(&[&bulk.read].into_iter().chain(history).chain([fire]).collect::<Vec<_>>(), &expected);
+    }
+}
+
+/// A list of texts would be compared with numbers as fractions.
+#[test]
+fn many_rows_whose_identifier_has_a_type_of_the_users() {
+    let model = crate::machine::model_of(quote! {
+        #[machine(table = "orders", id(order_id: OrderId))]
+        #[transition(pay: Pending => Paid)]
+        enum OrderStatus {
+            #[state(initial)]
+            Pending,
+            #[state(terminal)]
+            Paid,
+        }
+    });
+    let bulk = super::bulk(&model);
+    assert!(bulk.mysql.is_none() && bulk.sqlite.is_some());
+}

@@ -2,7 +2,7 @@
 
 use super::keywords::is_keyword;
 use super::{Bind, Dialect, PerDialect, Statement, Version};
-use crate::machine::model::{Assignment, Event, Model, Repr, StateId, Stored, Value, unraw, without_schema};
+use crate::machine::model::{Assignment, Event, Model, Repr, State, StateId, Stored, Value, unraw, without_schema};
 
 /// Writes one statement.
 pub(super) struct Writer<'m> {
@@ -60,7 +60,7 @@ impl<'m> Writer<'m> {
         match bind {
             Bind::Fields => self.fields,
             Bind::Id => self.model.id.len(),
-            Bind::Version | Bind::Cause | Bind::Fingerprint | Bind::Value(_) => 1,
+            _ => 1,
         }
     }
 
@@ -216,8 +216,12 @@ impl<'m> Writer<'m> {
 
     /// The source's own value for the history, from the status column as text: an alias is the same state.
     pub(super) fn source_text(&self, event: &Event, text: String) -> String {
-        let sources = event.sources.iter().map(|source| self.model.state(source.state));
-        let aliases: Vec<_> = sources
+        Self::stored_of_text(text, &mut event.sources.iter().map(|source| self.model.state(source.state)))
+    }
+
+    /// The same for whichever of the states it is.
+    pub(super) fn stored_of_text(text: String, states: &mut dyn Iterator<Item = &State>) -> String {
+        let aliases: Vec<_> = states
             .flat_map(|state| state.aliases.iter().map(move |alias| (alias.raw(), state.stored.raw())))
             .map(|(alias, stored)| format!("WHEN {} THEN {}", literal(&alias), literal(&stored)))
             .collect();

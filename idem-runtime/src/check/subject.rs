@@ -1,5 +1,5 @@
 use crate::dialect::Dialect;
-use crate::machine::{Assigned, Bind, Columns, Repr, StateMachine, Statement};
+use crate::machine::{Assigned, Bind, Columns, MachineSql, Repr, StateMachine, Statement};
 
 /// What of a machine is compared with a schema, without its type.
 #[derive(Debug)]
@@ -34,10 +34,10 @@ pub(super) struct Prepared {
 impl Subject {
     pub(super) fn of<M: StateMachine>(dialect: Dialect) -> Self {
         let columns = &M::SPEC.columns;
-        let load = Prepared::new(None, &[], ("load", M::SQL.load.of(dialect)));
         let events = M::EVENTS.iter().zip(columns.set).flat_map(|((event, sql), set)| {
             let entries = [("enter", sql.enter.of(dialect).as_ref()), ("enter_at", sql.enter_at.of(dialect).as_ref())];
-            let fires = [("fire", Some(sql.fire.of(dialect))), ("fire_at", Some(sql.fire_at.of(dialect)))];
+            let fires = [("fire", &sql.fire), ("fire_at", &sql.fire_at), ("fire_all", &sql.fire_all)];
+            let fires = fires.map(|(name, fire)| (name, Some(fire.of(dialect))));
             let blocked = sql.blocked.as_ref().map(|blocked| blocked.of(dialect));
             let reads = [("explain", Some(sql.explain.of(dialect))), ("blocked", blocked)];
             let all = entries.into_iter().chain(fires).chain(reads);
@@ -54,7 +54,7 @@ impl Subject {
             rules: M::SQL.unique_while.as_ref().map_or(&[], |rules| rules.names),
             values: M::STATES.iter().map(M::stored).collect(),
             events: M::EVENTS.iter().map(|(name, _)| *name).collect(),
-            statements: [load].into_iter().chain(events).chain(creation::<M>(dialect)).collect(),
+            statements: rows::<M>(dialect).chain(events).chain(creation::<M>(dialect)).collect(),
             unknown_values: M::SQL.unknown_values.of(dialect),
         }
     }
@@ -87,9 +87,19 @@ impl Subject {
             Bind::Value(at) => vec![fields[*at]],
             Bind::Id => self.columns.id.iter().map(|(_, rust)| *rust).collect(),
             Bind::Version => vec!["i64"],
-            Bind::Cause | Bind::Fingerprint => vec!["String"],
+            Bind::Cause | Bind::Fingerprint | Bind::Wait | Bind::Ids | Bind::EventName | Bind::Target => vec!["String"],
         })
     }
+}
+
+/// The statements that read, lock and enter rows, whatever the event.
+fn rows<M: StateMachine>(dialect: Dialect) -> impl Iterator<Item = Prepared> {
+    let MachineSql { load, lock, lock_now, bulk, .. } = &M::SQL;
+    let one = [("load", load), ("lock", lock), ("lock_now", lock_now)];
+    let one = one.map(|(name, statement)| (name, statement.of(dialect)));
+    let many = [("bulk read", &bulk.read), ("bulk caused", &bulk.caused), ("bulk enter", &bulk.enter)];
+    let many = many.into_iter().filter_map(move |(name, all)| Some((name, all.of(dialect).as_ref()?)));
+    one.into_iter().chain(many).map(|named| Prepared::new(None, &[], named))
 }
 
 /// The statements that make a row, if there are any.

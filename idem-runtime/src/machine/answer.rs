@@ -128,10 +128,27 @@ impl Reading {
     /// From the same columns and the past ones; no row at all when there is none in the table.
     pub(super) fn of_explain<DB: SqlDialect>(row: Option<&DB::Row>, history: bool) -> Result<Self, sqlx::Error> {
         let Some(row) = row else {
-            return Ok(Self { past: Some(Past::default()), ..Self::default() });
+            return Ok(Self::missing());
         };
         let past = if history { Past::of::<DB>(row)? } else { Past::default() };
         Ok(Self { past: Some(past), ..Self::of_fire::<DB>(row, history)? })
+    }
+
+    /// Of a row that is not there.
+    pub(super) fn missing() -> Self {
+        Self { past: Some(Past::default()), ..Self::default() }
+    }
+
+    /// Adds the entry that holds the cause.
+    pub(super) fn note_cause<DB: SqlDialect>(&mut self, row: &DB::Row) -> Result<(), sqlx::Error> {
+        self.caused = Caused::of::<DB>(row)?;
+        Ok(())
+    }
+
+    /// The version of a row that accepts the event now, and that the cause has not moved before.
+    pub(super) fn accepts<M: StateMachine, E: EventOf<M>>(&self) -> Option<i64> {
+        let (raw, version) = self.row.as_ref().filter(|_| self.caused.is_none())?;
+        M::from_stored(raw).is_some_and(|state| is_source::<M, E>(&state)).then_some(*version)
     }
 
     /// The answers of a call in their order. Whatever comes first holds, the same on every database.

@@ -314,7 +314,7 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
             Bind::Cause => DB::bind(arguments, &self.cause),
             Bind::Fingerprint => DB::bind(arguments, &self.fingerprint),
             Bind::Value(at) => self.new.bind(at, arguments),
-            Bind::Fields | Bind::Id | Bind::Version => Err("a parameter of a transition".into()),
+            _ => Err("a parameter of a transition".into()),
         });
         query.map_err(TransitionError::Database)
     }

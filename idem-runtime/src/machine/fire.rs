@@ -16,6 +16,7 @@ use crate::steps::{Step, reached};
 use crate::tx::{Answer, Refused};
 
 mod borrowed;
+pub(super) mod bulk;
 pub(super) mod line;
 
 use line::{Line, Plan, Query};
@@ -173,7 +174,15 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         M: MachineOn<DB>,
         E: Fields<DB>,
     {
-        let mut line = Line::open(seat, Plan::of::<M, E, DB>()).await?;
+        self.on_line(Line::open(seat, Plan::of::<M, E, DB>()).await?).await
+    }
+
+    async fn on_line<DB>(&self, mut line: Line<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
+    where
+        DB: SqlDialect,
+        M: MachineOn<DB>,
+        E: Fields<DB>,
+    {
         let mut outcome = self.settle(&mut line).await;
         if matches!(outcome, Err(TransitionError::Retry(_))) && line.renew().await {
             outcome = self.settle(&mut line).await;
@@ -417,7 +426,11 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             Bind::Version => DB::bind(arguments, &self.asked.expected.unwrap_or_default()),
             Bind::Cause => DB::bind(arguments, &self.cause),
             Bind::Fingerprint => DB::bind(arguments, &self.asked.fingerprint),
-            Bind::Value(_) => Err("a parameter of a creation".into()),
+            Bind::EventName => DB::bind(arguments, &E::NAME.to_owned()),
+            Bind::Target => DB::bind(arguments, &E::Target::STATE.stored().to_owned()),
+            Bind::Value(_) | Bind::Wait | Bind::Ids => {
+                Err("a parameter of no statement about one row that moves".into())
+            }
         }
     }
 }

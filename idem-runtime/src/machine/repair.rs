@@ -189,7 +189,7 @@ impl<M: StateMachine> Work<M> {
             Bind::Cause => DB::bind(arguments, &self.reason),
             Bind::Fingerprint => DB::bind(arguments, &self.fingerprint),
             Bind::Fields => DB::bind(arguments, &self.target.stored().to_owned()),
-            Bind::Version | Bind::Value(_) => Err("a repair has neither".into()),
+            _ => Err("no parameter of a repair".into()),
         }
     }
 }

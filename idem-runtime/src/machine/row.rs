@@ -1,9 +1,11 @@
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
 use super::fire::{Fire, Unpinned};
+use super::lock::LockRow;
 use super::statement::Bind;
 use super::value::from_stored;
 use super::{Event, EventOf, HasVersion, MachineOn, State, StateMachine};
@@ -63,6 +65,13 @@ impl<M: StateMachine> Handle<M> {
     {
         let seat = on.seat();
         Box::pin(async move { load(self.id, seat).await })
+    }
+
+    /// Keeps the row from every other writer until the transaction ends, after a wait of at most `wait` for those that
+    /// have it now; zero does not wait. A lock is for a decision that needs more than the row's state: without one, fire
+    /// the event, and the database decides.
+    pub fn lock_row(self, wait: Duration) -> LockRow<M> {
+        LockRow::new(self.id, wait)
     }
 
     /// Fires an event at the row, whatever its state: the database decides.
@@ -158,14 +167,16 @@ fn answer<M: StateMachine, DB: SqlDialect>(
     answer: Result<Answer<DB>, sqlx::Error>,
 ) -> Result<Row<M>, TransitionError> {
     let answer = answer.map_err(Error::statement::<DB>)?;
-    let row = answer.row.ok_or(TransitionError::NotFound { machine: M::NAME })?;
-    read::<M, DB>(id, &row)
+    read::<M, DB>(id, answer.row.as_ref())
 }
 
-/// A row from the columns `status` and `version`.
-fn read<M: StateMachine, DB: SqlDialect>(id: M::Id, row: &DB::Row) -> Result<Row<M>, TransitionError> {
-    let read = status_and_version::<DB>(row).and_then(|read| read.ok_or_else(is_null));
-    let (raw, version) = read.map_err(TransitionError::Database)?;
+/// A row from the columns `status` and `version`, if there is one.
+pub(super) fn read<M: StateMachine, DB: SqlDialect>(
+    id: M::Id,
+    row: Option<&DB::Row>,
+) -> Result<Row<M>, TransitionError> {
+    let read = row.map_or(Ok(None), status_and_version::<DB>).map_err(TransitionError::Database)?;
+    let (raw, version) = read.ok_or(TransitionError::NotFound { machine: M::NAME })?;
     let state = from_stored::<M>(raw)?;
     Ok(Row::new(id, state, version))
 }

@@ -1,6 +1,6 @@
 //! Statements as data: the text, and what each of its parameters is.
 
-use Bind::{Cause, Fields, Fingerprint, Id, Version};
+use Bind::{Cause, EventName, Fields, Fingerprint, Id, Ids, Target, Version};
 
 use super::fire::line::Query;
 use super::{GuardSql, RepairSql};
@@ -21,6 +21,14 @@ pub enum Bind {
     Fingerprint,
     /// One field of a new row, by its place.
     Value(usize),
+    /// How long to wait for a lock, as PostgreSQL's settings have it.
+    Wait,
+    /// The identifiers of many rows, a list in JSON.
+    Ids,
+    /// The event's name.
+    EventName,
+    /// The stored value of the event's target, as text.
+    Target,
 }
 
 /// One statement of one dialect.
@@ -49,6 +57,10 @@ impl Statement {
 pub struct MachineSql {
     /// Reads `status` and `version` of one row.
     pub load: PerDialect<Statement>,
+    /// The same, and keeps the row from all others until the transaction ends; the wait for it has a bound.
+    pub lock: PerDialect<Statement>,
+    /// The same without a wait.
+    pub lock_now: PerDialect<Statement>,
     /// Creates the history's table, when the machine keeps one.
     pub history: Option<PerDialect<&'static str>>,
     /// Whether a cause moves one row only (`history(cause = once)`), not one per row.
@@ -70,6 +82,8 @@ pub struct MachineSql {
     pub create: Option<CreateSql>,
     /// The rules `#[unique_while(..)]`.
     pub unique_while: Option<UniqueWhileSql>,
+    /// What is said of many rows besides moving them, where that is a statement of its own.
+    pub bulk: BulkSql,
     /// The guard of the table.
     pub guard: PerDialect<GuardSql>,
     /// The statements of a repair, when the machine keeps a history.
@@ -101,6 +115,19 @@ pub struct UniqueWhileSql {
     pub ddl: PerDialect<&'static str>,
 }
 
+/// The statements about many rows that belong to no event. Their answers have a row for each of the rows that they find,
+/// and `nth` is its place in the list, from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BulkSql {
+    /// Locks the rows in the order of the list and reads `nth`, `status` and `version`. PostgreSQL needs none, and MySQL
+    /// has none where the type of the identifier is not known: each row is then moved by itself.
+    pub read: PerDialect<Option<Statement>>,
+    /// Reads the entries that hold the event with the cause: `nth`, `caused`, `caused_fingerprint`, `caused_here`.
+    pub caused: PerDialect<Option<Statement>>,
+    /// Writes the entries of rows that were locked and found in a source.
+    pub enter: PerDialect<Option<Statement>>,
+}
+
 /// The statements of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSql {
@@ -122,12 +149,17 @@ pub struct EventSql {
     /// For an event that can bring a row under a rule `#[unique_while(..)]`: reads, after a collision, under which rules
     /// another row has the row's key, in the column `rule`.
     pub blocked: Option<PerDialect<Statement>>,
+    /// The compare-and-swap of many rows at any version. On PostgreSQL it locks them in the order of the list, writes the
+    /// history, and answers for each of them in the columns of [`fire`](Self::fire) with `nth`, its place in the list.
+    pub fire_all: PerDialect<Statement>,
 }
 
-/// The texts of an event's statements in one dialect: `fire`, `fire_at`, `explain`.
-type Texts = [&'static str; 3];
+/// The texts of an event's statements in one dialect: `fire`, `fire_at`, `explain`, `fire_all`.
+type Texts = [&'static str; 4];
 /// The same, then `enter` and `enter_at`.
-type TextsWithEntry = [&'static str; 5];
+type TextsWithEntry = [&'static str; 6];
+/// The texts of `read`, and with a history `caused` and `enter`.
+type BulkTexts = (&'static str, Option<[&'static str; 2]>);
 
 const MOVE: &[Bind] = &[Fields, Id];
 const MOVE_AT: &[Bind] = &[Fields, Id, Version];
@@ -137,6 +169,12 @@ const ENTER: &[Bind] = &[Cause, Fingerprint, Id];
 const ENTER_AT: &[Bind] = &[Cause, Fingerprint, Id, Version];
 const READ: &[Bind] = &[Id];
 const EXPLAIN: &[Bind] = &[Id, Cause];
+const MOVE_ALL: &[Bind] = &[Fields, Ids];
+const MOVE_ALL_AND_ENTER: &[Bind] = &[Fields, Ids, Cause, Fingerprint];
+const MOVE_ALL_MYSQL: &[Bind] = &[Ids, Fields];
+const READ_ALL: &[Bind] = &[Ids];
+const CAUSED_ALL: &[Bind] = &[Ids, EventName, Cause];
+const ENTER_ALL: &[Bind] = &[Target, EventName, Cause, Fingerprint, Ids];
 // MySQL's parameters have no numbers: each occurrence is one.
 const EXPLAIN_MYSQL: &[Bind] = &[Id, Cause, Id, Id, Id, Id, Id];
 const EXPLAIN_MYSQL_ONCE: &[Bind] = &[Cause, Id, Id, Id, Id, Id];
@@ -163,12 +201,38 @@ macro_rules! entries {
     };
 }
 
+#[doc(hidden)]
+impl BulkSql {
+    /// Those of MySQL and of SQLite.
+    #[must_use]
+    pub const fn new(mysql: Option<BulkTexts>, sqlite: Option<BulkTexts>) -> Self {
+        let ([m1, m2, m3], [s1, s2, s3]) = (bulk_statements(mysql), bulk_statements(sqlite));
+        Self {
+            read: PerDialect { postgres: None, mysql: m1, sqlite: s1 },
+            caused: PerDialect { postgres: None, mysql: m2, sqlite: s2 },
+            enter: PerDialect { postgres: None, mysql: m3, sqlite: s3 },
+        }
+    }
+}
+
+const fn bulk_statements(texts: Option<BulkTexts>) -> [Option<Statement>; 3] {
+    match texts {
+        None => [None, None, None],
+        Some((read, None)) => [Some(Statement { sql: read, binds: READ_ALL }), None, None],
+        Some((read, Some([caused, enter]))) => [
+            Some(Statement { sql: read, binds: READ_ALL }),
+            Some(Statement { sql: caused, binds: CAUSED_ALL }),
+            Some(Statement { sql: enter, binds: ENTER_ALL }),
+        ],
+    }
+}
+
 /// An expansion holds the texts only: their parameters are the same for every event.
 #[doc(hidden)]
 impl EventSql {
     /// Without a history.
     #[must_use]
-    pub const fn without_history([p1, p2, p3]: Texts, [m1, m2, m3]: Texts, [s1, s2, s3]: Texts) -> Self {
+    pub const fn without_history([p1, p2, p3, p4]: Texts, [m1, m2, m3, m4]: Texts, [s1, s2, s3, s4]: Texts) -> Self {
         Self {
             fire: statements!(p1: MOVE, m1: MOVE, s1: MOVE),
             fire_at: statements!(p2: MOVE_AT, m2: MOVE_AT, s2: MOVE_AT),
@@ -176,6 +240,7 @@ impl EventSql {
             enter_at: PerDialect { postgres: None, mysql: None, sqlite: None },
             explain: statements!(p3: READ, m3: READ, s3: READ),
             blocked: None,
+            fire_all: statements!(p4: MOVE_ALL, m4: MOVE_ALL_MYSQL, s4: MOVE_ALL),
         }
     }
 
@@ -183,18 +248,19 @@ impl EventSql {
     #[must_use]
     pub const fn with_history(
         once: bool,
-        [p1, p2, p3]: Texts,
-        [m1, m2, m3, m4, m5]: TextsWithEntry,
-        [s1, s2, s3, s4, s5]: TextsWithEntry,
+        [p1, p2, p3, p4]: Texts,
+        [m1, m2, m3, m4, m5, m6]: TextsWithEntry,
+        [s1, s2, s3, s4, s5, s6]: TextsWithEntry,
     ) -> Self {
         let explain_mysql = if once { EXPLAIN_MYSQL_ONCE } else { EXPLAIN_MYSQL };
         Self {
             fire: statements!(p1: MOVE_AND_ENTER, m1: MOVE, s1: MOVE),
             fire_at: statements!(p2: MOVE_AND_ENTER_AT, m2: MOVE_AT, s2: MOVE_AT),
-            enter: entries!(m4, s4: ENTER),
-            enter_at: entries!(m5, s5: ENTER_AT),
+            enter: entries!(m5, s5: ENTER),
+            enter_at: entries!(m6, s6: ENTER_AT),
             explain: statements!(p3: EXPLAIN, m3: explain_mysql, s3: EXPLAIN),
             blocked: None,
+            fire_all: statements!(p4: MOVE_ALL_AND_ENTER, m4: MOVE_ALL_MYSQL, s4: MOVE_ALL),
         }
     }
 }

@@ -5,7 +5,7 @@ use sqlx::{Database, Execute, Executor, SqlStr, Statement as _};
 
 use super::screen::{self, Effect};
 use super::{Health, Refused, Root, Tx};
-use crate::dialect::{Many, SqlDialect};
+use crate::dialect::{Class, Many, SqlDialect};
 
 /// A statement of the user after its text was looked at; looking at it takes it apart.
 struct Screened<DB: Database> {
@@ -58,18 +58,48 @@ impl<DB: SqlDialect> Answer<DB> {
 impl<DB: SqlDialect> Root<DB> {
     /// Runs a statement of the runtime, after what has to come before it.
     pub(crate) async fn ask<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, sqlx::Error> {
-        self.settle().await?;
-        if let Health::Failed(why) = &self.health {
-            // The server would say no more than that something failed before.
-            return Err(why.clone().into());
-        }
+        self.ready().await?;
         self.ask_on(query).await
+    }
+
+    async fn ready(&mut self) -> Result<(), sqlx::Error> {
+        self.settle().await?;
+        match &self.health {
+            // The server would say no more than that something failed before.
+            Health::Failed(why) => Err(why.clone().into()),
+            _ => Ok(()),
+        }
     }
 
     /// Runs the second statement of an effect, whatever the first one left.
     pub(crate) async fn ask_on<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, sqlx::Error> {
         let answer = self.lent.ask(query).await;
         self.health.note::<DB, _>(&answer);
+        answer
+    }
+
+    /// Like [`ask`](Self::ask), for all rows of the answer.
+    pub(crate) async fn ask_rows<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Vec<DB::Row>, sqlx::Error> {
+        self.ready().await?;
+        let rows = self.lent.ask_rows(query).await;
+        self.health.note::<DB, _>(&rows);
+        rows
+    }
+
+    /// Runs a statement that may wait for a lock for so long only. A lock that was not granted leaves a rollback to the
+    /// savepoint before it as the only way on: where the timeout ended the transaction, the savepoint is gone with it.
+    pub(crate) async fn ask_for_lock<'q>(
+        &mut self,
+        query: impl Execute<'q, DB> + 'q,
+    ) -> Result<Answer<DB>, sqlx::Error> {
+        self.ready().await?;
+        let answer = self.lent.ask(query).await;
+        match &answer {
+            Err(error) if DB::classify(error) == Class::LockTimeout => {
+                self.health = Health::Failed(Refused::because::<DB>(error));
+            }
+            _ => self.health.note::<DB, _>(&answer),
+        }
         answer
     }
 

@@ -47,9 +47,28 @@ impl Case {
     /// The statements that move its rows, each with the columns of its answer.
     pub(crate) fn statements(&self, dialect: Dialect) -> Vec<(&'static str, Vec<&'static str>)> {
         let load = (self.sql.load.of(dialect).sql, ROW.to_vec());
+        let lock_now = (self.sql.lock_now.of(dialect).sql, ROW.to_vec());
+        let lock = (self.sql.lock.of(dialect).sql, Self::lock(dialect));
         let unknown = (*self.sql.unknown_values.of(dialect), vec!["status", "held"]);
+        let bulk = self.bulk(dialect);
         let events = self.events.iter().flat_map(|(_, sql)| self.event(sql, dialect));
-        [load, unknown].into_iter().chain(events.map(|(statement, columns)| (statement.sql, columns))).collect()
+        [load, lock, lock_now, unknown]
+            .into_iter()
+            .chain(bulk)
+            .chain(events.map(|(statement, columns)| (statement.sql, columns)))
+            .collect()
+    }
+
+    fn bulk(&self, dialect: Dialect) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+        let bulk = &self.sql.bulk;
+        let all =
+            [(&bulk.read, [NTH, ROW].concat()), (&bulk.caused, [NTH, CAUSED].concat()), (&bulk.enter, Vec::new())];
+        all.into_iter().filter_map(move |(statement, columns)| Some((statement.of(dialect).as_ref()?.sql, columns)))
+    }
+
+    fn lock(dialect: Dialect) -> Vec<&'static str> {
+        let setting: &[_] = if dialect == Dialect::Postgres { &["lock_timeout"] } else { &[] };
+        [ROW, setting].concat()
     }
 
     fn event(&self, sql: &'static EventSql, dialect: Dialect) -> Vec<(&'static Statement, Vec<&'static str>)> {
@@ -61,16 +80,20 @@ impl Case {
             Dialect::Sqlite => APPLIED.to_vec(),
             Dialect::MySql => Vec::new(),
         };
+        let fire_all = if dialect == Dialect::Postgres { [NTH, APPLIED, ROW, caused].concat() } else { Vec::new() };
         let enter = sql.enter.of(dialect).iter().chain(sql.enter_at.of(dialect));
         let own = [
             (sql.fire.of(dialect), fire.clone()),
             (sql.fire_at.of(dialect), fire),
             (sql.explain.of(dialect), [ROW, caused, past].concat()),
+            (sql.fire_all.of(dialect), fire_all),
         ];
         own.into_iter().chain(enter.map(|enter| (enter, Vec::new()))).collect()
     }
 }
 
+/// Which row of the list an answer is about.
+const NTH: &[&str] = &["nth"];
 const APPLIED: &[&str] = &["applied"];
 /// The columns of a row that answers.
 const ROW: &[&str] = &["status", "version"];

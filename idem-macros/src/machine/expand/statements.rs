@@ -6,16 +6,20 @@ use quote::quote;
 use super::super::model::{History, Model};
 use super::option;
 use super::text::literal;
-use crate::sql::{self, Bind, CreateSql, EventSql, GuardSql, PerDialect, RepairSql, Statement, UniqueWhileSql};
+use crate::sql::{
+    self, Bind, BulkSql, CreateSql, EventSql, GuardSql, PerDialect, RepairSql, Statement, UniqueWhileSql,
+};
 
 /// A `MachineSql`.
 pub(super) fn machine(model: &Model) -> TokenStream {
     let load = per_dialect(&sql::load(model), statement);
+    let [lock, lock_now] = sql::lock(model).map(|it| per_dialect(&it, statement));
     let history = sql::history(model).map(|history| per_dialect(&history, |sql| literal(sql)));
     let history = option(history.as_ref());
     let once = model.history.as_ref().is_some_and(|history| history.once);
     let versions = model.version.is_some();
     let columns = sql::columns(model);
+    let bulk = bulk(&sql::bulk(model));
     let definitions = per_dialect(&columns.definitions, |sql| literal(sql));
     let unknown_values = per_dialect(&columns.unknown_values, |sql| literal(sql));
     let optional = |it: &Option<String>| option(it.as_ref().map(|sql| literal(sql)).as_ref());
@@ -27,6 +31,8 @@ pub(super) fn machine(model: &Model) -> TokenStream {
     quote! {
         _idem::__private::MachineSql {
             load: #load,
+            lock: #lock,
+            lock_now: #lock_now,
             history: #history,
             once: #once,
             versions: #versions,
@@ -36,6 +42,7 @@ pub(super) fn machine(model: &Model) -> TokenStream {
             unknown_values: #unknown_values,
             create: #create,
             unique_while: #unique_while,
+            bulk: #bulk,
             guard: #guard,
             repair: #repair,
         }
@@ -67,7 +74,7 @@ fn repair(sql: &RepairSql) -> TokenStream {
 
 /// An `EventSql`, made by the runtime, which knows the parameters: they are the same for every event.
 pub(super) fn event(model: &Model, sql: &EventSql) -> TokenStream {
-    let (row, entry) = ([&sql.fire, &sql.fire_at, &sql.explain], [&sql.enter, &sql.enter_at]);
+    let (row, entry) = ([&sql.fire, &sql.fire_at, &sql.explain, &sql.fire_all], [&sql.enter, &sql.enter_at]);
     let postgres = row.map(|it| literal(&it.postgres.sql));
     let mysql = row
         .map(|it| &it.mysql)
@@ -105,6 +112,18 @@ pub(super) fn create(sql: &CreateSql) -> TokenStream {
     }
 }
 
+/// A `BulkSql`, made by the runtime, which knows the parameters.
+fn bulk(sql: &PerDialect<Option<BulkSql>>) -> TokenStream {
+    let texts = |sql: &BulkSql| {
+        let read = literal(&sql.read.sql);
+        let history = sql.history.as_ref().map(|[caused, enter]| (literal(&caused.sql), literal(&enter.sql)));
+        let history = option(history.map(|(caused, enter)| quote!([#caused, #enter])).as_ref());
+        quote!((#read, #history))
+    };
+    let [mysql, sqlite] = [&sql.mysql, &sql.sqlite].map(|it| option(it.as_ref().map(texts).as_ref()));
+    quote!(_idem::__private::BulkSql::new(#mysql, #sqlite))
+}
+
 /// A `UniqueWhileSql`.
 fn unique_while(rules: &UniqueWhileSql) -> TokenStream {
     let (names, ddl) = (&rules.names, per_dialect(&rules.ddl, |sql| literal(sql)));
@@ -125,6 +144,10 @@ fn statement(statement: &Statement) -> TokenStream {
         Bind::Cause => quote!(_idem::__private::Bind::Cause),
         Bind::Fingerprint => quote!(_idem::__private::Bind::Fingerprint),
         Bind::Value(at) => quote!(_idem::__private::Bind::Value(#at)),
+        Bind::Wait => quote!(_idem::__private::Bind::Wait),
+        Bind::Ids => quote!(_idem::__private::Bind::Ids),
+        Bind::EventName => quote!(_idem::__private::Bind::EventName),
+        Bind::Target => quote!(_idem::__private::Bind::Target),
     });
     quote!(_idem::__private::Statement { sql: #sql, binds: &[#(#binds),*] })
 }

@@ -188,6 +188,61 @@ const _: () = {
                         binds: &[_idem::__private::Bind::Id],
                     },
                 },
+                lock: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: r"WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $2::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status AS status, seen.version AS version
+    FROM patience, doors AS seen
+   WHERE seen.door_id = $1
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE",
+                        binds: &[
+                            _idem::__private::Bind::Id,
+                            _idem::__private::Bind::Wait,
+                        ],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?
+   FOR UPDATE",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
+                lock_now: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = $1
+   FOR UPDATE NOWAIT",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?
+   FOR UPDATE NOWAIT",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM doors
+ WHERE door_id = ?1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
                 history: ::core::option::Option::None,
                 once: false,
                 versions: true,
@@ -238,6 +293,21 @@ const _: () = {
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
+                bulk: _idem::__private::BulkSql::new(
+                    ::core::option::Option::Some((
+                        r"SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, door_id BIGINT PATH '$')) AS given
+  STRAIGHT_JOIN doors AS seen ON seen.door_id = given.door_id
+   FOR UPDATE",
+                        ::core::option::Option::None,
+                    )),
+                    ::core::option::Option::Some((
+                        r"SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM (SELECT list.key + 1 AS nth, list.value AS door_id FROM json_each(?1) AS list) AS given
+  JOIN doors AS seen ON seen.door_id = given.door_id",
+                        ::core::option::Option::None,
+                    )),
+                ),
                 guard: _idem::__private::PerDialect {
                     postgres: _idem::__private::GuardSql {
                         name: "doors_status_guard_1acdb0ec",
@@ -288,6 +358,27 @@ SELECT moved.version AS applied, seen.status AS status, seen.version AS version
                             r"SELECT status, version
   FROM doors
  WHERE door_id = $1",
+                            r"WITH given AS MATERIALIZED (
+  SELECT list.nth, id.door_id
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::doors, json_build_object('door_id', list.it)) AS id
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.door_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN doors AS seen ON seen.door_id = given.door_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE doors
+     SET status = 'Open', unlocked_by = $1, version = doors.version + 1
+    FROM locked
+   WHERE doors.door_id = locked.door_id AND doors.status = locked.found_status AND doors.status = 'Closed'
+  RETURNING locked.nth, doors.version
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth",
                         ],
                         [
                             r"UPDATE doors
@@ -300,6 +391,10 @@ SELECT moved.version AS applied, seen.status AS status, seen.version AS version
   FROM doors
  WHERE door_id = ?
    FOR UPDATE",
+                            r"UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, door_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN doors AS seen ON seen.door_id = given.door_id
+   SET status = 'Open', unlocked_by = ?, version = seen.version + 1
+ WHERE seen.status = 'Closed'",
                         ],
                         [
                             r"UPDATE doors
@@ -313,6 +408,10 @@ RETURNING version AS applied",
                             r"SELECT status, version
   FROM doors
  WHERE door_id = ?1",
+                            r"UPDATE doors
+   SET status = 'Open', unlocked_by = ?1, version = doors.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS door_id FROM json_each(?2) AS list) AS given
+ WHERE doors.door_id = given.door_id AND doors.status = 'Closed'",
                         ],
                     ),
                 ),
@@ -343,6 +442,27 @@ SELECT moved.version AS applied, seen.status AS status, seen.version AS version
                             r"SELECT status, version
   FROM doors
  WHERE door_id = $1",
+                            r"WITH given AS MATERIALIZED (
+  SELECT list.nth, id.door_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::doors, json_build_object('door_id', list.it)) AS id
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.door_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN doors AS seen ON seen.door_id = given.door_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE doors
+     SET status = 'Closed', version = doors.version + 1
+    FROM locked
+   WHERE doors.door_id = locked.door_id AND doors.status = locked.found_status AND doors.status = 'Open'
+  RETURNING locked.nth, doors.version
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth",
                         ],
                         [
                             r"UPDATE doors
@@ -355,6 +475,10 @@ SELECT moved.version AS applied, seen.status AS status, seen.version AS version
   FROM doors
  WHERE door_id = ?
    FOR UPDATE",
+                            r"UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, door_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN doors AS seen ON seen.door_id = given.door_id
+   SET status = 'Closed', version = seen.version + 1
+ WHERE seen.status = 'Open'",
                         ],
                         [
                             r"UPDATE doors
@@ -368,6 +492,10 @@ RETURNING version AS applied",
                             r"SELECT status, version
   FROM doors
  WHERE door_id = ?1",
+                            r"UPDATE doors
+   SET status = 'Closed', version = doors.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS door_id FROM json_each(?1) AS list) AS given
+ WHERE doors.door_id = given.door_id AND doors.status = 'Open'",
                         ],
                     ),
                 ),

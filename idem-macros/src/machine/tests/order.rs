@@ -239,6 +239,61 @@ const _: () = {
                         binds: &[_idem::__private::Bind::Id],
                     },
                 },
+                lock: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: r"WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status::text AS status, seen.version AS version
+    FROM patience, shop.orders AS seen
+   WHERE seen.tenant_id = $1 AND seen.order_id = $2
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE",
+                        binds: &[
+                            _idem::__private::Bind::Id,
+                            _idem::__private::Bind::Wait,
+                        ],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ?
+   FOR UPDATE",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM shop.orders
+ WHERE tenant_id = ?1 AND order_id = ?2",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
+                lock_now: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: r"SELECT status::text AS status, version
+  FROM shop.orders
+ WHERE tenant_id = $1 AND order_id = $2
+   FOR UPDATE NOWAIT",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM shop.orders
+ WHERE tenant_id = ? AND order_id = ?
+   FOR UPDATE NOWAIT",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: r"SELECT status, version
+  FROM shop.orders
+ WHERE tenant_id = ?1 AND order_id = ?2",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
                 history: ::core::option::Option::Some(_idem::__private::PerDialect {
                     postgres: r#"CREATE TABLE IF NOT EXISTS shop.orders_history (
   tenant_id BIGINT NOT NULL,
@@ -329,6 +384,39 @@ ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'refunded'",
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
+                bulk: _idem::__private::BulkSql::new(
+                    ::core::option::Option::Some((
+                        r"SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant_id BIGINT PATH '$[0]', order_id BIGINT PATH '$[1]')) AS given
+  STRAIGHT_JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id
+   FOR UPDATE",
+                        ::core::option::Option::Some([
+                            r"SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant_id BIGINT PATH '$[0]', order_id BIGINT PATH '$[1]')) AS given
+  STRAIGHT_JOIN shop.orders_history AS entry ON entry.tenant_id = given.tenant_id AND entry.order_id = given.order_id
+ WHERE entry.event = ? AND entry.cause = ?",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT seen.tenant_id, seen.order_id, seen.version + 1, CASE seen.status WHEN 'new' THEN 'pending' ELSE seen.status END, ?, ?, ?, ?, NOW(6)
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant_id BIGINT PATH '$[0]', order_id BIGINT PATH '$[1]')) AS given
+  STRAIGHT_JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id",
+                        ]),
+                    )),
+                    ::core::option::Option::Some((
+                        r"SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant_id, json_extract(list.value, '$[1]') AS order_id FROM json_each(?1) AS list) AS given
+  JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id",
+                        ::core::option::Option::Some([
+                            r"SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant_id, json_extract(list.value, '$[1]') AS order_id FROM json_each(?1) AS list) AS given
+  JOIN shop.orders_history AS entry ON entry.tenant_id = given.tenant_id AND entry.order_id = given.order_id
+ WHERE entry.event = ?2 AND entry.cause = ?3",
+                            r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+SELECT seen.tenant_id, seen.order_id, seen.version + 1, CASE seen.status WHEN 'new' THEN 'pending' ELSE seen.status END, ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant_id, json_extract(list.value, '$[1]') AS order_id FROM json_each(?5) AS list) AS given
+  JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id",
+                        ]),
+                    )),
+                ),
                 guard: _idem::__private::PerDialect {
                     postgres: _idem::__private::GuardSql {
                         name: "orders_status_guard_92b731b7",
@@ -537,6 +625,39 @@ SELECT moved.version AS applied, seen.status::text AS status, seen.version AS ve
     ON passed.tenant_id = $1 AND passed.order_id = $2
    AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2 AND target = 'paid')
  WHERE seen.tenant_id = $1 AND seen.order_id = $2",
+                            r"WITH given AS MATERIALIZED (
+  SELECT list.nth, id.tenant_id, id.order_id
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::shop.orders, json_build_object('tenant_id', list.it -> 0, 'order_id', list.it -> 1)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN shop.orders_history AS entry ON entry.tenant_id = given.tenant_id AND entry.order_id = given.order_id
+   WHERE entry.event = 'pay' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.tenant_id, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE shop.orders
+     SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = orders.version + 1
+    FROM locked
+   WHERE orders.tenant_id = locked.tenant_id AND orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status IN ('pending', 'new')
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.tenant_id, orders.order_id, CASE locked.found_status::text WHEN 'new' THEN 'pending' ELSE locked.found_status::text END AS source
+), entered AS (
+  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT tenant_id, order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth",
                         ],
                         [
                             r"UPDATE shop.orders
@@ -561,6 +682,10 @@ SELECT moved.version AS applied, seen.status::text AS status, seen.version AS ve
    AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? AND target = 'paid' FOR UPDATE)
  WHERE seen.tenant_id = ? AND seen.order_id = ?
    FOR UPDATE",
+                            r"UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant_id BIGINT PATH '$[0]', order_id BIGINT PATH '$[1]')) AS given
+STRAIGHT_JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id
+   SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = seen.version + 1
+ WHERE seen.status IN ('pending', 'new')",
                             r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
 SELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?, ?, NOW(6)
   FROM shop.orders
@@ -596,6 +721,10 @@ RETURNING version AS applied",
     ON passed.tenant_id = ?1 AND passed.order_id = ?2
    AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2 AND target = 'paid')
  WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
+                            r"UPDATE shop.orders
+   SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant_id, json_extract(list.value, '$[1]') AS order_id FROM json_each(?2) AS list) AS given
+ WHERE orders.tenant_id = given.tenant_id AND orders.order_id = given.order_id AND orders.status IN ('pending', 'new')",
                             r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
 SELECT tenant_id, order_id, version + 1, CASE status WHEN 'new' THEN 'pending' ELSE status END, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM shop.orders
@@ -667,6 +796,39 @@ SELECT moved.version AS applied, seen.status::text AS status, seen.version AS ve
     ON passed.tenant_id = $1 AND passed.order_id = $2
    AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = $1 AND order_id = $2 AND target = 'refunded')
  WHERE seen.tenant_id = $1 AND seen.order_id = $2",
+                            r"WITH given AS MATERIALIZED (
+  SELECT list.nth, id.tenant_id, id.order_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::shop.orders, json_build_object('tenant_id', list.it -> 0, 'order_id', list.it -> 1)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN shop.orders_history AS entry ON entry.tenant_id = given.tenant_id AND entry.order_id = given.order_id
+   WHERE entry.event = 'refund' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.tenant_id, seen.order_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE shop.orders
+     SET status = 'refunded', version = orders.version + 1
+    FROM locked
+   WHERE orders.tenant_id = locked.tenant_id AND orders.order_id = locked.order_id AND orders.status = locked.found_status AND orders.status = 'paid'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, orders.version, orders.tenant_id, orders.order_id, locked.found_status::text AS source
+), entered AS (
+  INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
+  SELECT tenant_id, order_id, version, 'paid', 'refunded', 'refund', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth",
                         ],
                         [
                             r"UPDATE shop.orders
@@ -691,6 +853,10 @@ SELECT moved.version AS applied, seen.status::text AS status, seen.version AS ve
    AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ? AND order_id = ? AND target = 'refunded' FOR UPDATE)
  WHERE seen.tenant_id = ? AND seen.order_id = ?
    FOR UPDATE",
+                            r"UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant_id BIGINT PATH '$[0]', order_id BIGINT PATH '$[1]')) AS given
+STRAIGHT_JOIN shop.orders AS seen ON seen.tenant_id = given.tenant_id AND seen.order_id = given.order_id
+   SET status = 'refunded', version = seen.version + 1
+ WHERE seen.status = 'paid'",
                             r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
 SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
   FROM shop.orders
@@ -726,6 +892,10 @@ RETURNING version AS applied",
     ON passed.tenant_id = ?1 AND passed.order_id = ?2
    AND passed.version = (SELECT MAX(version) FROM shop.orders_history WHERE tenant_id = ?1 AND order_id = ?2 AND target = 'refunded')
  WHERE seen.tenant_id = ?1 AND seen.order_id = ?2",
+                            r"UPDATE shop.orders
+   SET status = 'refunded', version = orders.version + 1
+  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant_id, json_extract(list.value, '$[1]') AS order_id FROM json_each(?1) AS list) AS given
+ WHERE orders.tenant_id = given.tenant_id AND orders.order_id = given.order_id AND orders.status = 'paid'",
                             r"INSERT INTO shop.orders_history (tenant_id, order_id, version, source, target, event, cause, fingerprint, at)
 SELECT tenant_id, order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
   FROM shop.orders

@@ -200,6 +200,61 @@ const _: () = {
                         binds: &[_idem::__private::Bind::Id],
                     },
                 },
+                lock: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: r"WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $2::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status::text AS status, 0 AS version
+    FROM patience, seals AS seen
+   WHERE seen.seal_id = $1
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE",
+                        binds: &[
+                            _idem::__private::Bind::Id,
+                            _idem::__private::Bind::Wait,
+                        ],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: r"SELECT CAST(status AS CHAR) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?
+   FOR UPDATE",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: r"SELECT CAST(status AS TEXT) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
+                lock_now: _idem::__private::PerDialect {
+                    postgres: _idem::__private::Statement {
+                        sql: r"SELECT status::text AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = $1
+   FOR UPDATE NOWAIT",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    mysql: _idem::__private::Statement {
+                        sql: r"SELECT CAST(status AS CHAR) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?
+   FOR UPDATE NOWAIT",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                    sqlite: _idem::__private::Statement {
+                        sql: r"SELECT CAST(status AS TEXT) AS status, 0 AS version
+  FROM seals
+ WHERE seal_id = ?1",
+                        binds: &[_idem::__private::Bind::Id],
+                    },
+                },
                 history: ::core::option::Option::None,
                 once: false,
                 versions: false,
@@ -247,6 +302,21 @@ const _: () = {
                 },
                 create: ::core::option::Option::None,
                 unique_while: ::core::option::Option::None,
+                bulk: _idem::__private::BulkSql::new(
+                    ::core::option::Option::Some((
+                        r"SELECT given.nth AS nth, CAST(seen.status AS CHAR) AS status, 0 AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, seal_id BIGINT PATH '$')) AS given
+  STRAIGHT_JOIN seals AS seen ON seen.seal_id = given.seal_id
+   FOR UPDATE",
+                        ::core::option::Option::None,
+                    )),
+                    ::core::option::Option::Some((
+                        r"SELECT given.nth AS nth, CAST(seen.status AS TEXT) AS status, 0 AS version
+  FROM (SELECT list.key + 1 AS nth, list.value AS seal_id FROM json_each(?1) AS list) AS given
+  JOIN seals AS seen ON seen.seal_id = given.seal_id",
+                        ::core::option::Option::None,
+                    )),
+                ),
                 guard: _idem::__private::PerDialect {
                     postgres: _idem::__private::GuardSql {
                         name: "seals_status_guard_64f84a66",
@@ -297,6 +367,27 @@ SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.sea
                             r"SELECT status::text AS status, 0 AS version
   FROM seals
  WHERE seal_id = $1",
+                            r"WITH given AS MATERIALIZED (
+  SELECT list.nth, id.seal_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::seals, json_build_object('seal_id', list.it)) AS id
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.seal_id, seen.status AS found_status, 0 AS found_version
+    FROM given
+    JOIN seals AS seen ON seen.seal_id = given.seal_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE seals
+     SET status = 3
+    FROM locked
+   WHERE seals.seal_id = locked.seal_id AND seals.status = locked.found_status AND seals.status IN (1, 2)
+  RETURNING locked.nth, 0 AS version
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth",
                         ],
                         [
                             r"UPDATE seals
@@ -309,6 +400,10 @@ SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.sea
   FROM seals
  WHERE seal_id = ?
    FOR UPDATE",
+                            r"UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, seal_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN seals AS seen ON seen.seal_id = given.seal_id
+   SET status = 3
+ WHERE seen.status IN (1, 2)",
                         ],
                         [
                             r"UPDATE seals
@@ -322,6 +417,10 @@ RETURNING 0 AS applied",
                             r"SELECT CAST(status AS TEXT) AS status, 0 AS version
   FROM seals
  WHERE seal_id = ?1",
+                            r"UPDATE seals
+   SET status = 3
+  FROM (SELECT list.key + 1 AS nth, list.value AS seal_id FROM json_each(?1) AS list) AS given
+ WHERE seals.seal_id = given.seal_id AND seals.status IN (1, 2)",
                         ],
                     ),
                 ),
@@ -352,6 +451,27 @@ SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.sea
                             r"SELECT status::text AS status, 0 AS version
   FROM seals
  WHERE seal_id = $1",
+                            r"WITH given AS MATERIALIZED (
+  SELECT list.nth, id.seal_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::seals, json_build_object('seal_id', list.it)) AS id
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.seal_id, seen.status AS found_status, 0 AS found_version
+    FROM given
+    JOIN seals AS seen ON seen.seal_id = given.seal_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE seals
+     SET status = 2
+    FROM locked
+   WHERE seals.seal_id = locked.seal_id AND seals.status = locked.found_status AND seals.status = 1
+  RETURNING locked.nth, 0 AS version
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status::text AS status, locked.found_version AS version
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth",
                         ],
                         [
                             r"UPDATE seals
@@ -364,6 +484,10 @@ SELECT moved.version AS applied, seen.status::text AS status, CASE WHEN seen.sea
   FROM seals
  WHERE seal_id = ?
    FOR UPDATE",
+                            r"UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, seal_id BIGINT PATH '$')) AS given
+STRAIGHT_JOIN seals AS seen ON seen.seal_id = given.seal_id
+   SET status = 2
+ WHERE seen.status = 1",
                         ],
                         [
                             r"UPDATE seals
@@ -377,6 +501,10 @@ RETURNING 0 AS applied",
                             r"SELECT CAST(status AS TEXT) AS status, 0 AS version
   FROM seals
  WHERE seal_id = ?1",
+                            r"UPDATE seals
+   SET status = 2
+  FROM (SELECT list.key + 1 AS nth, list.value AS seal_id FROM json_each(?1) AS list) AS given
+ WHERE seals.seal_id = given.seal_id AND seals.status = 1",
                         ],
                     ),
                 ),

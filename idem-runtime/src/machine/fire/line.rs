@@ -42,6 +42,22 @@ impl Plan {
     }
 }
 
+const NEEDS_OUR_TRANSACTION: &str = "an event on many rows runs in idem's own transaction (`idem.begin()`), on `&idem` or on \
+     the pool, not on a connection of sqlx's";
+
+/// A transaction, or a savepoint of the caller's, that holds nothing else.
+pub(super) async fn own<DB: SqlDialect>(seat: SeatKind<'_, DB>) -> Result<Tx<'_, DB>, Error> {
+    match seat {
+        SeatKind::Tx(root, level) => root.nest(level).await.map_err(Error::statement::<DB>),
+        SeatKind::Pool(pool) => {
+            let root = Root::begin(Lent::acquire(pool).await?, None).await.map_err(Error::statement::<DB>)?;
+            Ok(Tx::outermost(root))
+        }
+        SeatKind::Idem(idem) => idem.open().await,
+        SeatKind::Connection(_) => Err(Error::Configuration(NEEDS_OUR_TRANSACTION)),
+    }
+}
+
 /// Where the statements go: each variant undoes what has to be undone when it is dropped.
 pub(in crate::machine) enum Line<'c, DB: SqlDialect> {
     /// Into the caller's transaction.
@@ -64,21 +80,14 @@ enum Runner<'l, 'c, DB: SqlDialect> {
 impl<'c, DB: SqlDialect> Line<'c, DB> {
     pub(in crate::machine) async fn open(seat: SeatKind<'c, DB>, plan: Plan) -> Result<Self, Error> {
         match seat {
-            SeatKind::Tx(root, level) if plan.savepoint => {
-                Ok(Self::Own(root.nest(level).await.map_err(Error::statement::<DB>)?))
-            }
-            SeatKind::Tx(root, _) => Ok(Self::Caller(root)),
+            SeatKind::Tx(root, _) if !plan.savepoint => Ok(Self::Caller(root)),
             SeatKind::Pool(pool) if plan.one_statement => Ok(Self::Alone(Lent::acquire(pool).await?)),
             SeatKind::Idem(idem) if plan.one_statement => {
                 idem.check_second_writer()?;
                 Ok(Self::Alone(idem.acquire().await?))
             }
-            SeatKind::Pool(pool) => {
-                let root = Root::begin(Lent::acquire(pool).await?, None).await.map_err(Error::statement::<DB>)?;
-                Ok(Self::Own(Tx::outermost(root)))
-            }
-            SeatKind::Idem(idem) => Ok(Self::Own(idem.open().await?)),
             SeatKind::Connection(connection) => Ok(Self::Borrowed(Borrowed::open(connection, plan).await?)),
+            seat => Ok(Self::Own(own(seat).await?)),
         }
     }
 
@@ -143,12 +152,13 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
     }
 
     /// Half of the effect was done and the other half will not be: with it, nothing is committed, and this is why. What
-    /// has a savepoint is undone by itself.
+    /// holds nothing else, or has a savepoint, is undone by itself.
     pub(in crate::machine) async fn spoil(&mut self, why: Refused) {
-        match self.runner() {
-            Runner::Transaction(root) => root.spoil(why),
-            Runner::Connection(_) => {}
-            Runner::Borrowed(borrowed) => borrowed.undo_effect().await,
+        match self {
+            Self::Caller(root) => root.spoil(why),
+            Self::Own(tx) => tx.root().half_done(false),
+            Self::Alone(_) => {}
+            Self::Borrowed(borrowed) => borrowed.undo_effect().await,
         }
     }
 
