@@ -24,9 +24,9 @@ use proc_macro::TokenStream;
 ///     `version` is an integer column of any size; a full one is an error of the database (MySQL: in its strict mode, the
 ///     default). `version = none`: the status alone is compared, which does not compile where a row can come back to a
 ///     state, and not with a history.
-///   - `history`, `history = "table"` or `history(name = "table", cause = once)`, the table of what happened, by default
-///     `<table>_history` (`<table>_<status>_history` where the status column is named), where `once` lets a cause move
-///     one row only.
+///   - `history`, `history = "table"` or `history(name = "table", cause = once, actor, metadata)`, the table of what
+///     happened, by default `<table>_history` (`<table>_<status>_history` where the status column is named), where `once`
+///     lets a cause move one row only, and `actor` and `metadata` add columns for what a call says of itself.
 ///   - `repr = text`, the default, `repr = int`, where each state has a `value`, or `repr = native`, an enum type of
 ///     PostgreSQL, by default the enum's name in snake case, else `repr = native("..")`, and an `ENUM` of MySQL.
 ///   - `rename_all = ".."`, a rule of serde for what the status column holds, by default the variant's name.

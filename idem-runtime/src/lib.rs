@@ -47,8 +47,9 @@ pub mod __private {
     pub use crate::key::{Key, KeyPart};
     pub use crate::machine::{
         Bind, BulkSql, Columns, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph,
-        GuardSql, Handle, HasHistory, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow, RepairSql, Repr, Row,
-        State, StateMachine, Statement, Transition, UniqueWhileSql, UnknownState, Unpinned, Values,
+        GuardSql, Handle, HasActor, HasHistory, HasMetadata, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow,
+        RepairSql, Repr, Row, State, StateMachine, Statement, Transition, UniqueWhileSql, UnknownState, Unpinned,
+        Values,
     };
     pub use crate::machine::{decode_status, encode_status, from_label, in_known_state, reads_status, status_type};
     pub use sqlx;

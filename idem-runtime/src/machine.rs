@@ -6,6 +6,7 @@ mod fire;
 mod graph;
 mod guard;
 mod lock;
+mod note;
 mod repair;
 mod row;
 mod rows;
@@ -144,6 +145,22 @@ pub trait MachineOn<DB: Database>: StateMachine {
     note = "write `history` in `#[machine(..)]`"
 )]
 pub trait HasHistory: StateMachine {}
+
+/// An entry of the machine's history names who asked for it.
+#[diagnostic::on_unimplemented(
+    message = "the history of `{Self}` has no column for an actor",
+    label = "needs `actor`",
+    note = "write `history(actor)` in `#[machine(..)]`, and add the column to the table"
+)]
+pub trait HasActor: HasHistory {}
+
+/// An entry of the machine's history keeps a value of the caller's.
+#[diagnostic::on_unimplemented(
+    message = "the history of `{Self}` has no column for metadata",
+    label = "needs `metadata`",
+    note = "write `history(metadata)` in `#[machine(..)]`, and add the column to the table"
+)]
+pub trait HasMetadata: HasHistory {}
 
 /// The machine's rows have a version: every one that is not declared with `version = none`.
 #[diagnostic::on_unimplemented(

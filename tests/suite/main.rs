@@ -14,6 +14,7 @@ mod guard;
 mod keys;
 mod locks;
 mod machines;
+mod notes;
 mod pools;
 mod prepared;
 mod races;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     guard::add(&mut suite);
     keys::add(&mut suite);
     locks::add(&mut suite);
+    notes::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);

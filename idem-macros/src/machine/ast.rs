@@ -96,6 +96,9 @@ pub(super) struct History {
     pub(super) word: Ident,
     pub(super) name: Option<LitStr>,
     pub(super) once: bool,
+    /// `actor` and `metadata`, when the entries have columns for them.
+    pub(super) actor: Option<Ident>,
+    pub(super) metadata: Option<Ident>,
 }
 
 pub(super) struct State<'a> {

@@ -23,7 +23,7 @@ use crate::suggest;
 const MACHINE: &[&str] = &[
     "table", "id", "status", "version", "history", "repr", "rename_all", "length", "sqlx", "display", "module", "crate",
 ];
-const HISTORY: &[&str] = &["name", "cause"];
+const HISTORY: &[&str] = &["name", "cause", "actor", "metadata"];
 const STATE: &[&str] = &["initial", "terminal", "rename", "alias", "value"];
 /// What may stand more than once.
 const REPEATED: &[&str] = &["alias"];
@@ -125,17 +125,18 @@ fn id_columns(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Vec<IdColumn>> {
 }
 
 fn history(cx: &Ctxt, word: &Ident, input: ParseStream<'_>) -> syn::Result<History> {
-    let mut history = History { word: word.clone(), name: None, once: false };
+    let mut history = History { word: word.clone(), name: None, once: false, actor: None, metadata: None };
     if input.peek(Token![=]) {
         history.name = Some(text(input)?);
     } else if input.peek(syn::token::Paren) {
         let content;
         parenthesized!(content in input);
         each_option(cx, &content, HISTORY, &mut BTreeSet::new(), |name, input| {
-            if name == "name" {
-                history.name = Some(text(input)?);
-            } else {
-                history.once = cause_once(input)?;
+            match name.to_string().as_str() {
+                "name" => history.name = Some(text(input)?),
+                "cause" => history.once = cause_once(input)?,
+                "actor" => history.actor = Some(name.clone()),
+                _ => history.metadata = Some(name.clone()),
             }
             Ok(())
         });

@@ -11,7 +11,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
 use super::diagram;
-use super::model::{Assignment, Model, State, type_text};
+use super::model::{Assignment, Model, Note, State, type_text};
 use crate::sql;
 
 /// The module with the types of the states and events, and all implementations.
@@ -174,6 +174,7 @@ fn columns(model: &Model) -> TokenStream {
     let id = id.map(|(name, ty)| quote!((#name, #ty)));
     let (status, version) = (&model.status, option(model.version.as_ref()));
     let history = option(model.history.as_ref().map(|history| &history.table));
+    let notes = model.history.iter().flat_map(|history| &history.notes).map(|note| note.column());
     let set = model.events.iter().map(|event| assigned(&event.assignments));
     let new = assigned(model.create.as_ref().map_or(&[], |create| &create.columns));
     quote! {
@@ -182,6 +183,7 @@ fn columns(model: &Model) -> TokenStream {
             status: #status,
             version: #version,
             history: #history,
+            notes: &[#(#notes),*],
             set: &[#(#set),*],
             new: #new,
         }
@@ -249,7 +251,11 @@ fn capabilities(model: &Model) -> TokenStream {
     let machine = &model.ident;
     let history = model.history.as_ref().map(|_| quote!(HasHistory));
     let version = model.version.as_ref().map(|_| quote!(HasVersion));
-    let traits = history.into_iter().chain(version);
+    let notes = model.history.iter().flat_map(|history| &history.notes).map(|note| match note {
+        Note::Actor => quote!(HasActor),
+        Note::Metadata => quote!(HasMetadata),
+    });
+    let traits = history.into_iter().chain(version).chain(notes);
     quote! {
         #(
             #[automatically_derived]

@@ -60,6 +60,24 @@ pub(crate) struct History {
     pub(crate) table: String,
     /// A cause moves one row only, not one a row.
     pub(crate) once: bool,
+    /// What an entry says beside that.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A column of the history that is there when it is declared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    Actor,
+    Metadata,
+}
+
+impl Note {
+    pub(crate) const fn column(self) -> &'static str {
+        match self {
+            Self::Actor => "actor",
+            Self::Metadata => "metadata",
+        }
+    }
 }
 
 pub(crate) struct State {
@@ -239,6 +257,7 @@ impl Model {
             history: options.history.as_ref().map(|it| History {
                 table: text(&it.name, &history_name(&table, options.status.as_ref())),
                 once: it.once,
+                notes: notes(it),
             }),
             initial: StateId(initial),
             create: create::create(machine, &states),
@@ -250,6 +269,11 @@ impl Model {
             states,
         }
     }
+}
+
+fn notes(history: &ast::History) -> Vec<Note> {
+    let actor = history.actor.as_ref().map(|_| Note::Actor);
+    actor.into_iter().chain(history.metadata.as_ref().map(|_| Note::Metadata)).collect()
 }
 
 /// Two machines on one table have two status columns, and must not take each other's entries for their own.

@@ -16,7 +16,7 @@ pub(crate) struct BulkSql {
 
 /// The compare-and-swap of all rows. On PostgreSQL it locks them in the order of the list and answers for each of them.
 pub(super) fn fire(dialect: Dialect, model: &Model, event: &Event) -> Statement {
-    let binds = [Bind::Fields, Bind::Ids, Bind::Cause, Bind::Fingerprint];
+    let binds = [Bind::Fields, Bind::Ids, Bind::Cause, Bind::Fingerprint, Bind::Note];
     let binds = if dialect == Dialect::Postgres && model.history.is_some() { &binds[..] } else { &binds[..2] };
     let mut w = Writer::new(dialect, model, event.fields().count(), binds);
     let sql = match dialect {
@@ -65,16 +65,16 @@ fn caused(dialect: Dialect, model: &Model, history: &History) -> Statement {
 
 /// The entries of rows that were locked and found in a source.
 fn enter(dialect: Dialect, model: &Model, history: &History) -> Statement {
-    let binds = [Bind::Target, Bind::EventName, Bind::Cause, Bind::Fingerprint, Bind::Ids];
+    let binds = [Bind::Target, Bind::EventName, Bind::Cause, Bind::Fingerprint, Bind::Note, Bind::Ids];
     let mut w = Writer::new(dialect, model, 0, &binds);
     let (entries, columns, table) = (w.quoted_path(&history.table), history::columns(&w), w.table());
-    let (ids, next, now) = (w.id_list("seen"), w.version_value("seen"), w.now());
+    let (ids, next) = (w.id_list("seen"), w.version_value("seen"));
     let source = Writer::stored_of_text(w.status_text("seen"), &mut model.states.iter());
-    let values = [Bind::Target, Bind::EventName, Bind::Cause, Bind::Fingerprint].map(|bind| w.text(bind)).join(", ");
+    let (target, event, values) = (w.text(Bind::Target), w.text(Bind::EventName), history::values(&mut w));
     let (given, join, same) = (given(&mut w, dialect, model), join(dialect), is_given(dialect, model, &w, "seen"));
     w.finish(format!(
         "INSERT INTO {entries} ({columns})
-SELECT {ids}, {next} + 1, {source}, {values}, {now}
+SELECT {ids}, {next} + 1, {source}, {target}, {event}, {values}
   FROM {given}
   {join} {table} AS seen ON {same}"
     ))

@@ -2,7 +2,7 @@
 
 use syn::{GenericArgument, PathArguments, Type};
 
-use super::history::columns;
+use super::history::{columns, values};
 use super::unique::holds;
 use super::writer::{Writer, clause, literal};
 use super::{Bind, CreateSql, Dialect, PerDialect, Statement, shared_lock};
@@ -26,7 +26,7 @@ pub(super) fn create(model: &Model, create: &Create) -> CreateSql {
 fn enter(dialect: Dialect, model: &Model, create: &Create) -> Option<Statement> {
     let history = model.history.as_ref().filter(|_| dialect != Dialect::Postgres)?;
     let ids = model.id.iter().filter_map(|column| create.position(&column.name())).map(Bind::Value);
-    let order: Vec<_> = ids.clone().chain([Bind::Cause, Bind::Fingerprint]).collect();
+    let order: Vec<_> = ids.clone().chain([Bind::Cause, Bind::Fingerprint, Bind::Note]).collect();
     let mut w = Writer::new(dialect, model, 0, &order);
     let (entries, columns) = (w.quoted_path(&history.table), columns(&w));
     let ids: Vec<_> = ids.map(|id| w.parameter(id)).collect();
@@ -36,16 +36,15 @@ fn enter(dialect: Dialect, model: &Model, create: &Create) -> Option<Statement> 
 
 /// The values of the entry; it has no source.
 fn entry(w: &mut Writer<'_>, model: &Model, ids: &str) -> String {
-    let (initial, name, now) = (w.stored_text(model.initial), literal(CREATE), w.now());
-    let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
-    format!("{ids}, {FIRST}, '', {initial}, {name}, {cause}, {fingerprint}, {now}")
+    let (initial, name, values) = (w.stored_text(model.initial), literal(CREATE), values(w));
+    format!("{ids}, {FIRST}, '', {initial}, {name}, {values}")
 }
 
 /// The row; on PostgreSQL with its entry.
 fn insert(dialect: Dialect, model: &Model, create: &Create) -> Statement {
     let values = (0..create.fields().count()).map(Bind::Value);
     let history = model.history.as_ref().filter(|_| dialect == Dialect::Postgres);
-    let entry = history.map_or(&[][..], |_| &[Bind::Cause, Bind::Fingerprint]);
+    let entry = history.map_or(&[][..], |_| &[Bind::Cause, Bind::Fingerprint, Bind::Note]);
     let order: Vec<_> = values.chain(entry.iter().copied()).collect();
     let mut w = Writer::new(dialect, model, 0, &order);
     let sql = match history {

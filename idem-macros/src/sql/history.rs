@@ -2,7 +2,7 @@
 
 use super::writer::{Writer, clause, cut, literal};
 use super::{Bind, Dialect, LONGEST_NAME, Statement, Version, order, row_lock};
-use crate::machine::model::{CREATE, Column, Event, History, Model};
+use crate::machine::model::{CREATE, Column, Event, History, Model, Note};
 
 /// The types of one dialect's history.
 struct Types {
@@ -17,6 +17,8 @@ struct Types {
     cause: &'static str,
     fingerprint: &'static str,
     at: &'static str,
+    actor: &'static str,
+    metadata: &'static str,
 }
 
 const POSTGRES: Types = Types {
@@ -27,6 +29,8 @@ const POSTGRES: Types = Types {
     cause: "TEXT COLLATE \"C\"",
     fingerprint: "TEXT",
     at: "TIMESTAMPTZ",
+    actor: "TEXT",
+    metadata: "JSONB",
 };
 
 const MYSQL: Types = Types {
@@ -37,6 +41,8 @@ const MYSQL: Types = Types {
     cause: "VARBINARY(512)",
     fingerprint: "VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin",
     at: "DATETIME(6)",
+    actor: "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    metadata: "JSON",
 };
 
 const SQLITE: Types = Types {
@@ -47,6 +53,8 @@ const SQLITE: Types = Types {
     cause: "TEXT",
     fingerprint: "TEXT",
     at: "TEXT",
+    actor: "TEXT",
+    metadata: "TEXT",
 };
 
 /// Creates the history's table, whose unique keys say how often a cause moves a row.
@@ -69,7 +77,11 @@ pub(super) fn create_table(dialect: Dialect, model: &Model, history: &History) -
         if history.once { "UNIQUE (event, cause)".to_owned() } else { format!("UNIQUE ({key}, event, cause)") },
     ];
     let (created, unique) = created_by(dialect, model, history).unzip();
-    let lines: Vec<_> = ids.chain(own).chain(created).chain(keys).chain(unique).collect();
+    let notes = history.notes.iter().map(|note| match note {
+        Note::Actor => format!("actor {}", types.actor),
+        Note::Metadata => format!("metadata {}", types.metadata),
+    });
+    let lines: Vec<_> = ids.chain(own).chain(notes).chain(created).chain(keys).chain(unique).collect();
     let index = created_index(dialect, model, history, &writer);
     format!("CREATE TABLE IF NOT EXISTS {table} (\n  {}\n){index}", lines.join(",\n  "))
 }
@@ -131,14 +143,21 @@ fn id_type(dialect: Dialect, column: &Column) -> &'static str {
 
 /// The columns of an entry.
 pub(super) fn columns(writer: &Writer<'_>) -> String {
-    format!("{}, version, source, target, event, cause, fingerprint, at", writer.id_list(""))
+    format!("{}, version, source, target, event, cause, fingerprint, {}at", writer.id_list(""), writer.note_columns())
+}
+
+/// What every entry ends with.
+pub(super) fn values(w: &mut Writer<'_>) -> String {
+    let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
+    format!("{cause}, {fingerprint}, {}{}", w.note_values(), w.now())
 }
 
 /// Where the history is a statement of its own, the entry of a row that is about to move. It is written from the locked
 /// row, so that it names the true source.
 pub(super) fn enter(dialect: Dialect, model: &Model, event: &Event, version: Version) -> Option<Statement> {
     let history = model.history.as_ref().filter(|_| dialect != Dialect::Postgres)?;
-    let mut writer = Writer::new(dialect, model, 0, &order(&[Bind::Cause, Bind::Fingerprint, Bind::Id], version));
+    let mut writer =
+        Writer::new(dialect, model, 0, &order(&[Bind::Cause, Bind::Fingerprint, Bind::Note, Bind::Id], version));
     let sql = insert_from_row(&mut writer, event, version, history, row_lock(dialect));
     Some(writer.finish(sql))
 }
@@ -147,12 +166,11 @@ fn insert_from_row(w: &mut Writer<'_>, event: &Event, version: Version, history:
     let (entries, columns, table) = (w.quoted_path(&history.table), columns(w), w.table());
     let old = w.source_text(event, w.status_text(""));
     let (id, source, next) = (w.id_list(""), w.is_source(event, ""), w.version_value(""));
-    let (target, name, now) = (w.stored_text(event.target), literal(&event.name()), w.now());
-    let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
+    let (target, name, values) = (w.stored_text(event.target), literal(&event.name()), values(w));
     let (id_is, at, lock) = (w.id_is(""), w.and_version(version, ""), clause(lock));
     format!(
         "INSERT INTO {entries} ({columns})
-SELECT {id}, {next} + 1, {old}, {target}, {name}, {cause}, {fingerprint}, {now}
+SELECT {id}, {next} + 1, {old}, {target}, {name}, {values}
   FROM {table}
  WHERE {id_is} AND {source}{at}{lock}"
     )

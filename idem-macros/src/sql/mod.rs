@@ -36,6 +36,7 @@ pub(crate) enum Bind {
     Version,
     Cause,
     Fingerprint,
+    Note,
     /// One field of a new row, by its place.
     Value(usize),
     Wait,

@@ -1,7 +1,7 @@
 //! PostgreSQL: the row, its entry in the history and all that the answer depends on in one statement, so that they stand
 //! or fall together without a transaction around them.
 
-use super::history::{columns, is_caused};
+use super::history::{columns, is_caused, values};
 use super::writer::{Writer, literal, renamed};
 use super::{Bind, Dialect, Statement, Version, order};
 use crate::machine::model::{Event, History, Model};
@@ -16,7 +16,7 @@ pub(super) fn fire(model: &Model, event: &Event, version: Version) -> Statement 
             w.finish(sql)
         }
         Some(history) => {
-            let binds = [Bind::Fields, Bind::Id, Bind::Cause, Bind::Fingerprint];
+            let binds = [Bind::Fields, Bind::Id, Bind::Cause, Bind::Fingerprint, Bind::Note];
             let mut w = Writer::new(Dialect::Postgres, model, fields, &order(&binds, version));
             let sql = with_history(&mut w, event, version, history);
             w.finish(sql)
@@ -111,11 +111,10 @@ pub(super) fn entered(w: &mut Writer<'_>, event: &Event, history: &History) -> S
         [source] => w.stored_text(source.state),
         _ => "source".to_owned(),
     };
-    let (target, name, now) = (w.stored_text(event.target), literal(&event.name()), w.now());
-    let (cause, fingerprint) = (w.text(Bind::Cause), w.text(Bind::Fingerprint));
+    let (target, name, values) = (w.stored_text(event.target), literal(&event.name()), values(w));
     format!(
         "  INSERT INTO {entries} ({columns})
-  SELECT {ids}, version, {source}, {target}, {name}, {cause}, {fingerprint}, {now}
+  SELECT {ids}, version, {source}, {target}, {name}, {values}
     FROM moved"
     )
 }

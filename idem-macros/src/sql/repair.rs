@@ -1,7 +1,7 @@
 //! The statements that put a row right past the guard.
 
 use super::guard::{OPEN, schema};
-use super::history::columns;
+use super::history::{columns, values};
 use super::writer::Writer;
 use super::{Bind, Dialect, Statement};
 use crate::machine::model::{History, Model, Repr};
@@ -75,14 +75,14 @@ fn read(dialect: Dialect, model: &Model, history: &History) -> Statement {
 
 /// The entry, from the locked row: what is no state stands in it as it was.
 fn enter(dialect: Dialect, model: &Model, history: &History) -> Statement {
-    let mut w = Writer::new(dialect, model, 1, &[Bind::Fields, Bind::Cause, Bind::Fingerprint, Bind::Id]);
+    let mut w = Writer::new(dialect, model, 1, &[Bind::Fields, Bind::Cause, Bind::Fingerprint, Bind::Note, Bind::Id]);
     let (entries, columns, table) = (w.quoted_path(&history.table), columns(&w), w.table());
-    let (id, source, version, now) = (w.id_list(""), w.status_text(""), w.version_value(""), w.now());
-    let (target, cause, fingerprint) = (w.text(Bind::Fields), w.text(Bind::Cause), w.text(Bind::Fingerprint));
+    let (id, source, version) = (w.id_list(""), w.status_text(""), w.version_value(""));
+    let (target, values) = (w.text(Bind::Fields), values(&mut w));
     let id_is = w.id_is("");
     w.finish(format!(
         "INSERT INTO {entries} ({columns})
-SELECT {id}, {version} + 1, COALESCE({source}, ''), {target}, '{REPAIR}', {cause}, {fingerprint}, {now}
+SELECT {id}, {version} + 1, COALESCE({source}, ''), {target}, '{REPAIR}', {values}
   FROM {table}
  WHERE {id_is}"
     ))

@@ -68,60 +68,60 @@ fn fire_with_a_history() {
     check(
         &[&sql.fire.postgres],
         &expect![[r#"
-        -- [Fields, Id, Cause, Fingerprint]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM orders_history
-           WHERE order_id = $2 AND event = 'pay' AND cause = $3::text
-        ), moved AS (
-          UPDATE orders
-             SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
-           WHERE order_id = $2 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
-          RETURNING order_id, version
-        ), entered AS (
-          INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-          SELECT order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN orders AS seen ON seen.order_id = $2
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
-    "#]],
+            -- [Fields, Id, Cause, Fingerprint, Note]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM orders_history
+               WHERE order_id = $2 AND event = 'pay' AND cause = $3::text
+            ), moved AS (
+              UPDATE orders
+                 SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
+               WHERE order_id = $2 AND status = 'pending' AND NOT EXISTS (SELECT FROM caused)
+              RETURNING order_id, version
+            ), entered AS (
+              INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+              SELECT order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN orders AS seen ON seen.order_id = $2
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
+        "#]],
     );
     check(
         &[sql.enter.mysql.as_ref().unwrap(), &sql.fire.mysql],
         &expect![[r#"
-        -- [Cause, Fingerprint, Id]
-        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-        SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
-          FROM orders
-         WHERE order_id = ? AND status = 'pending'
-           FOR UPDATE
+            -- [Cause, Fingerprint, Note, Id]
+            INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+            SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+              FROM orders
+             WHERE order_id = ? AND status = 'pending'
+               FOR UPDATE
 
-        -- [Fields, Id]
-        UPDATE orders
-           SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
-         WHERE order_id = ? AND status = 'pending'
-    "#]],
+            -- [Fields, Id]
+            UPDATE orders
+               SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
+             WHERE order_id = ? AND status = 'pending'
+        "#]],
     );
     check(
         &[sql.enter.sqlite.as_ref().unwrap(), &sql.fire.sqlite],
         &expect![[r#"
-        -- [Cause, Fingerprint, Id]
-        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-        SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
-          FROM orders
-         WHERE order_id = ?3 AND status = 'pending'
+            -- [Cause, Fingerprint, Note, Id]
+            INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+            SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+              FROM orders
+             WHERE order_id = ?3 AND status = 'pending'
 
-        -- [Fields, Id]
-        UPDATE orders
-           SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
-         WHERE order_id = ?2 AND status = 'pending'
-        RETURNING version AS applied
-    "#]],
+            -- [Fields, Id]
+            UPDATE orders
+               SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
+             WHERE order_id = ?2 AND status = 'pending'
+            RETURNING version AS applied
+        "#]],
     );
     assert!(sql.enter.postgres.is_none());
 }
@@ -131,52 +131,52 @@ fn fire_at_a_version() {
     check(
         &all(&event(&orders(&quote!(history)), "pay")),
         &expect![[r#"
-        -- [Fields, Id, Cause, Fingerprint, Version]
-        WITH caused AS MATERIALIZED (
-          SELECT version, fingerprint, 1 AS here
-            FROM orders_history
-           WHERE order_id = $2 AND event = 'pay' AND cause = $3::text
-        ), moved AS (
-          UPDATE orders
-             SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
-           WHERE order_id = $2 AND status = 'pending' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
-          RETURNING order_id, version
-        ), entered AS (
-          INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-          SELECT order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
-            FROM moved
-        )
-        SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
-               caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
-          FROM (SELECT 1) AS one
-          LEFT JOIN orders AS seen ON seen.order_id = $2
-          LEFT JOIN caused ON TRUE
-          LEFT JOIN moved ON TRUE
+            -- [Fields, Id, Cause, Fingerprint, Note, Version]
+            WITH caused AS MATERIALIZED (
+              SELECT version, fingerprint, 1 AS here
+                FROM orders_history
+               WHERE order_id = $2 AND event = 'pay' AND cause = $3::text
+            ), moved AS (
+              UPDATE orders
+                 SET status = 'paid', paid_at = clock_timestamp(), trade_no = $1, version = version + 1
+               WHERE order_id = $2 AND status = 'pending' AND version = $5 AND NOT EXISTS (SELECT FROM caused)
+              RETURNING order_id, version
+            ), entered AS (
+              INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+              SELECT order_id, version, 'pending', 'paid', 'pay', $3::text, $4::text, clock_timestamp()
+                FROM moved
+            )
+            SELECT moved.version AS applied, seen.status AS status, seen.version AS version,
+                   caused.version AS caused, caused.fingerprint AS caused_fingerprint, caused.here AS caused_here
+              FROM (SELECT 1) AS one
+              LEFT JOIN orders AS seen ON seen.order_id = $2
+              LEFT JOIN caused ON TRUE
+              LEFT JOIN moved ON TRUE
 
-        -- [Cause, Fingerprint, Id, Version]
-        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-        SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
-          FROM orders
-         WHERE order_id = ? AND status = 'pending' AND version = ?
-           FOR UPDATE
+            -- [Cause, Fingerprint, Note, Id, Version]
+            INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+            SELECT order_id, version + 1, status, 'paid', 'pay', ?, ?, NOW(6)
+              FROM orders
+             WHERE order_id = ? AND status = 'pending' AND version = ?
+               FOR UPDATE
 
-        -- [Fields, Id, Version]
-        UPDATE orders
-           SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
-         WHERE order_id = ? AND status = 'pending' AND version = ?
+            -- [Fields, Id, Version]
+            UPDATE orders
+               SET status = 'paid', paid_at = NOW(6), trade_no = ?, version = LAST_INSERT_ID(version + 1)
+             WHERE order_id = ? AND status = 'pending' AND version = ?
 
-        -- [Cause, Fingerprint, Id, Version]
-        INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
-        SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
-          FROM orders
-         WHERE order_id = ?3 AND status = 'pending' AND version = ?4
+            -- [Cause, Fingerprint, Note, Id, Version]
+            INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
+            SELECT order_id, version + 1, status, 'paid', 'pay', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
+              FROM orders
+             WHERE order_id = ?3 AND status = 'pending' AND version = ?4
 
-        -- [Fields, Id, Version]
-        UPDATE orders
-           SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
-         WHERE order_id = ?2 AND status = 'pending' AND version = ?3
-        RETURNING version AS applied
-    "#]],
+            -- [Fields, Id, Version]
+            UPDATE orders
+               SET status = 'paid', paid_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), trade_no = ?1, version = version + 1
+             WHERE order_id = ?2 AND status = 'pending' AND version = ?3
+            RETURNING version AS applied
+        "#]],
     );
 }
 
@@ -185,7 +185,7 @@ fn fire_from_several_sources() {
     check(
         &all(&event(&orders(&quote!(history)), "refund")),
         &expect![[r#"
-            -- [Fields, Id, Cause, Fingerprint, Version]
+            -- [Fields, Id, Cause, Fingerprint, Note, Version]
             WITH caused AS MATERIALIZED (
               SELECT version, fingerprint, 1 AS here
                 FROM orders_history
@@ -213,7 +213,7 @@ fn fire_from_several_sources() {
               LEFT JOIN caused ON TRUE
               LEFT JOIN moved ON TRUE
 
-            -- [Cause, Fingerprint, Id, Version]
+            -- [Cause, Fingerprint, Note, Id, Version]
             INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
             SELECT order_id, version + 1, status, 'refunded', 'refund', ?, ?, NOW(6)
               FROM orders
@@ -225,7 +225,7 @@ fn fire_from_several_sources() {
                SET status = 'refunded', version = LAST_INSERT_ID(version + 1)
              WHERE order_id = ? AND status IN ('paid', 'shipped') AND version = ?
 
-            -- [Cause, Fingerprint, Id, Version]
+            -- [Cause, Fingerprint, Note, Id, Version]
             INSERT INTO orders_history (order_id, version, source, target, event, cause, fingerprint, at)
             SELECT order_id, version + 1, status, 'refunded', 'refund', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
               FROM orders
@@ -246,7 +246,7 @@ fn fire_when_a_cause_moves_one_row() {
     check(
         &[&sql.fire.postgres, &sql.explain.postgres],
         &expect![[r#"
-            -- [Fields, Id, Cause, Fingerprint]
+            -- [Fields, Id, Cause, Fingerprint, Note]
             WITH caused AS MATERIALIZED (
               SELECT version, fingerprint, CASE WHEN order_id = $1 THEN 1 ELSE 0 END AS here
                 FROM orders_history
@@ -426,7 +426,7 @@ fn every_name_is_quoted_where_it_has_to_be() {
     check(
         &all(&sql),
         &expect![[r#"
-            -- [Fields, Id, Cause, Fingerprint, Version]
+            -- [Fields, Id, Cause, Fingerprint, Note, Version]
             WITH caused AS MATERIALIZED (
               SELECT version, fingerprint, 1 AS here
                 FROM "Shop".order_log
@@ -454,7 +454,7 @@ fn every_name_is_quoted_where_it_has_to_be() {
               LEFT JOIN caused ON TRUE
               LEFT JOIN moved ON TRUE
 
-            -- [Cause, Fingerprint, Id, Version]
+            -- [Cause, Fingerprint, Note, Id, Version]
             INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
             SELECT tenant, type, rev + 1, `State`, 'Gone', 'leave', ?, ?, NOW(6)
               FROM `Shop`.`order`
@@ -466,7 +466,7 @@ fn every_name_is_quoted_where_it_has_to_be() {
                SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = LAST_INSERT_ID(rev + 1)
              WHERE tenant = ? AND type = ? AND `State` IN ('l''été', 'There') AND rev = ?
 
-            -- [Cause, Fingerprint, Id, Version]
+            -- [Cause, Fingerprint, Note, Id, Version]
             INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
             SELECT tenant, type, rev + 1, "State", 'Gone', 'leave', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
               FROM "Shop"."order"
@@ -619,7 +619,7 @@ fn integers_and_aliases() {
     check(
         &[&rise.fire.postgres, enter, &dig.fire.postgres, &dig.explain.sqlite],
         &expect![[r#"
-            -- [Fields, Id, Cause, Fingerprint]
+            -- [Fields, Id, Cause, Fingerprint, Note]
             WITH caused AS MATERIALIZED (
               SELECT version, fingerprint, 1 AS here
                 FROM lifts_history
@@ -647,14 +647,14 @@ fn integers_and_aliases() {
               LEFT JOIN caused ON TRUE
               LEFT JOIN moved ON TRUE
 
-            -- [Cause, Fingerprint, Id]
+            -- [Cause, Fingerprint, Note, Id]
             INSERT INTO lifts_history (lift_id, version, source, target, event, cause, fingerprint, at)
             SELECT lift_id, version + 1, CASE CAST(status AS CHAR) WHEN '7' THEN '0' ELSE CAST(status AS CHAR) END, '40000', 'rise', ?, ?, NOW(6)
               FROM lifts
              WHERE lift_id = ? AND status IN (0, 7, -1)
                FOR UPDATE
 
-            -- [Fields, Id, Cause, Fingerprint]
+            -- [Fields, Id, Cause, Fingerprint, Note]
             WITH caused AS MATERIALIZED (
               SELECT version, fingerprint, 1 AS here
                 FROM lifts_history
@@ -725,7 +725,7 @@ fn a_native_enum() {
               FROM bills
              WHERE bill_id = ?
 
-            -- [Fields, Id, Cause, Fingerprint]
+            -- [Fields, Id, Cause, Fingerprint, Note]
             WITH caused AS MATERIALIZED (
               SELECT version, fingerprint, 1 AS here
                 FROM bills_history
@@ -884,7 +884,7 @@ fn many_rows_on_postgres() {
     check(
         &[&event(&awkward(), "leave").fire_all.postgres],
         &expect![[r#"
-            -- [Fields, Ids, Cause, Fingerprint]
+            -- [Fields, Ids, Cause, Fingerprint, Note]
             WITH given AS MATERIALIZED (
               SELECT list.nth, id.tenant, id.type
                 FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
@@ -958,58 +958,58 @@ fn many_rows_on_mysql_and_sqlite() {
             &bulk.mysql,
             &leave.fire_all.mysql,
             expect![[r#"
-            -- [Ids]
-            SELECT given.nth AS nth, seen.`State` AS status, seen.rev AS version
-              FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
-              STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
-               FOR UPDATE
+                -- [Ids]
+                SELECT given.nth AS nth, seen.`State` AS status, seen.rev AS version
+                  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+                  STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
+                   FOR UPDATE
 
-            -- [Ids, EventName, Cause]
-            SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
-              FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
-              STRAIGHT_JOIN `Shop`.order_log AS entry ON entry.tenant = given.tenant AND entry.type = UNHEX(REPLACE(given.type, '-', ''))
-             WHERE entry.event = ? AND entry.cause = ?
+                -- [Ids, EventName, Cause]
+                SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+                  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+                  STRAIGHT_JOIN `Shop`.order_log AS entry ON entry.tenant = given.tenant AND entry.type = UNHEX(REPLACE(given.type, '-', ''))
+                 WHERE entry.event = ? AND entry.cause = ?
 
-            -- [Target, EventName, Cause, Fingerprint, Ids]
-            INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
-            SELECT seen.tenant, seen.type, seen.rev + 1, seen.`State`, ?, ?, ?, ?, NOW(6)
-              FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
-              STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
+                -- [Target, EventName, Cause, Fingerprint, Note, Ids]
+                INSERT INTO `Shop`.order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+                SELECT seen.tenant, seen.type, seen.rev + 1, seen.`State`, ?, ?, ?, ?, NOW(6)
+                  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+                  STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
 
-            -- [Ids, Fields]
-            UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
-            STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
-               SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = seen.rev + 1
-             WHERE seen.`State` IN ('l''été', 'There')
-        "#]],
+                -- [Ids, Fields]
+                UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, tenant BIGINT PATH '$[0]', type CHAR(36) PATH '$[1]')) AS given
+                STRAIGHT_JOIN `Shop`.`order` AS seen ON seen.tenant = given.tenant AND seen.type = UNHEX(REPLACE(given.type, '-', ''))
+                   SET `State` = 'Gone', `key` = ?, note = 'it''s', tries = 0, open = FALSE, `by` = NULL, rev = seen.rev + 1
+                 WHERE seen.`State` IN ('l''été', 'There')
+            "#]],
         ),
         (
             &bulk.sqlite,
             &leave.fire_all.sqlite,
             expect![[r#"
-            -- [Ids]
-            SELECT given.nth AS nth, seen."State" AS status, seen.rev AS version
-              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?1) AS list) AS given
-              JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = unhex(replace(given.type, '-', ''))
+                -- [Ids]
+                SELECT given.nth AS nth, seen."State" AS status, seen.rev AS version
+                  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?1) AS list) AS given
+                  JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = unhex(replace(given.type, '-', ''))
 
-            -- [Ids, EventName, Cause]
-            SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
-              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?1) AS list) AS given
-              JOIN "Shop".order_log AS entry ON entry.tenant = given.tenant AND entry.type = unhex(replace(given.type, '-', ''))
-             WHERE entry.event = ?2 AND entry.cause = ?3
+                -- [Ids, EventName, Cause]
+                SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+                  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?1) AS list) AS given
+                  JOIN "Shop".order_log AS entry ON entry.tenant = given.tenant AND entry.type = unhex(replace(given.type, '-', ''))
+                 WHERE entry.event = ?2 AND entry.cause = ?3
 
-            -- [Target, EventName, Cause, Fingerprint, Ids]
-            INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
-            SELECT seen.tenant, seen.type, seen.rev + 1, seen."State", ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
-              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?5) AS list) AS given
-              JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = unhex(replace(given.type, '-', ''))
+                -- [Target, EventName, Cause, Fingerprint, Note, Ids]
+                INSERT INTO "Shop".order_log (tenant, type, version, source, target, event, cause, fingerprint, at)
+                SELECT seen.tenant, seen.type, seen.rev + 1, seen."State", ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+                  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?5) AS list) AS given
+                  JOIN "Shop"."order" AS seen ON seen.tenant = given.tenant AND seen.type = unhex(replace(given.type, '-', ''))
 
-            -- [Fields, Ids]
-            UPDATE "Shop"."order"
-               SET "State" = 'Gone', "key" = ?1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
-              FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?2) AS list) AS given
-             WHERE "order".tenant = given.tenant AND "order".type = unhex(replace(given.type, '-', '')) AND "order"."State" IN ('l''été', 'There')
-        "#]],
+                -- [Fields, Ids]
+                UPDATE "Shop"."order"
+                   SET "State" = 'Gone', "key" = ?1, note = 'it''s', tries = 0, open = FALSE, "by" = NULL, rev = "order".rev + 1
+                  FROM (SELECT list.key + 1 AS nth, json_extract(list.value, '$[0]') AS tenant, json_extract(list.value, '$[1]') AS type FROM json_each(?2) AS list) AS given
+                 WHERE "order".tenant = given.tenant AND "order".type = unhex(replace(given.type, '-', '')) AND "order"."State" IN ('l''été', 'There')
+            "#]],
         ),
     ] {
         let bulk = bulk.as_ref().expect("the types of the identifier are known");

@@ -2,7 +2,9 @@
 
 use super::keywords::is_keyword;
 use super::{Bind, Dialect, PerDialect, Statement, Version};
-use crate::machine::model::{Assignment, Event, Model, Repr, State, StateId, Stored, Value, unraw, without_schema};
+use crate::machine::model::{
+    Assignment, Event, Model, Note, Repr, State, StateId, Stored, Value, unraw, without_schema,
+};
 
 /// Writes one statement.
 pub(super) struct Writer<'m> {
@@ -60,8 +62,29 @@ impl<'m> Writer<'m> {
         match bind {
             Bind::Fields => self.fields,
             Bind::Id => self.model.id.len(),
+            Bind::Note => self.notes().len(),
             _ => 1,
         }
+    }
+
+    fn notes(&self) -> &'m [Note] {
+        self.model.history.as_ref().map_or(&[], |history| &history.notes)
+    }
+
+    /// The columns of a history that are there when they are declared, each followed by a comma.
+    pub(super) fn note_columns(&self) -> String {
+        self.notes().iter().map(|note| format!("{}, ", note.column())).collect()
+    }
+
+    /// What goes into them.
+    pub(super) fn note_values(&mut self) -> String {
+        let postgres = self.dialect == Dialect::Postgres;
+        let values = self.parameters(Bind::Note).into_iter().zip(self.notes()).map(|(value, note)| match note {
+            Note::Actor if postgres => format!("{value}::text, "),
+            Note::Metadata if postgres => format!("{value}::text::jsonb, "),
+            Note::Actor | Note::Metadata => format!("{value}, "),
+        });
+        values.collect()
     }
 
     /// A parameter that is one value.

@@ -86,6 +86,7 @@ impl Subject {
             Bind::Fields => fields.clone(),
             Bind::Value(at) => vec![fields[*at]],
             Bind::Id => self.columns.id.iter().map(|(_, rust)| *rust).collect(),
+            Bind::Note => vec!["String"; self.columns.notes.len()],
             Bind::Version => vec!["i64"],
             Bind::Cause | Bind::Fingerprint | Bind::Wait | Bind::Ids | Bind::EventName | Bind::Target => vec!["String"],
         })

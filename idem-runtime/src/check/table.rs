@@ -125,7 +125,7 @@ pub(super) fn check_history(subject: &Subject, entries: Option<&Table>, report: 
         return report.add_missing(&item, &format!("table `{history}`, made by the text of `schema::history`,"));
     };
     let id: Vec<_> = subject.columns.id.iter().map(|(name, _)| *name).collect();
-    for name in id.iter().chain(&COLUMNS) {
+    for name in id.iter().chain(&COLUMNS).chain(subject.columns.notes) {
         expect_column(&item, entries, name, report);
     }
     let versions = [&id[..], &["version"]].concat();

@@ -3,12 +3,14 @@
 use std::marker::PhantomData;
 
 use futures_core::future::BoxFuture;
+use serde::Serialize;
 
 use super::fire::line::{Line, Plan, Query};
+use super::note::{CheckedNote, Note};
 use super::row::{Row, status_and_version};
 use super::statement::{Bind, CreateSql, Statement};
 use super::value::from_stored;
-use super::{HasHistory, MachineOn, StateMachine};
+use super::{HasActor, HasHistory, HasMetadata, MachineOn, StateMachine};
 use crate::backoff;
 use crate::dialect::{BoxDynError, Class, SqlDialect};
 use crate::error::{Error, TransitionError};
@@ -30,6 +32,7 @@ const LOOKS: usize = 8;
 pub struct Create<M, N> {
     new: N,
     cause: Option<Result<String, Error>>,
+    note: Note,
     machine: PhantomData<fn() -> M>,
 }
 
@@ -95,8 +98,8 @@ pub trait CreatesOn<DB: SqlDialect>: MachineOn<DB> {
 
 impl<M: StateMachine, N: NewRow<M>> Create<M, N> {
     /// A row that begins with `new`.
-    pub const fn new(new: N) -> Self {
-        Self { new, cause: None, machine: PhantomData }
+    pub fn new(new: N) -> Self {
+        Self { new, cause: None, note: Note::default(), machine: PhantomData }
     }
 
     /// Names what in the world asks for the row, such as the request's identifier: the same on every retry. One cause
@@ -106,6 +109,25 @@ impl<M: StateMachine, N: NewRow<M>> Create<M, N> {
         M: HasHistory,
     {
         self.cause = Some(key::cause(cause));
+        self
+    }
+
+    /// Says in the history's entry who asked for it, at most 255 characters. It is no part of what tells one call from
+    /// another: the same cause by another actor is `Replayed`, and the entry names the first one.
+    pub fn actor(mut self, actor: impl Into<String>) -> Self
+    where
+        M: HasActor,
+    {
+        self.note.set_actor(actor.into());
+        self
+    }
+
+    /// Keeps a value, as JSON, in the history's entry. As with the actor, the first call's is kept.
+    pub fn metadata<T: Serialize + ?Sized>(mut self, metadata: &T) -> Self
+    where
+        M: HasMetadata,
+    {
+        self.note.set_metadata(metadata);
         self
     }
 
@@ -146,6 +168,7 @@ struct Begin<M: StateMachine, N> {
     new: N,
     id: M::Id,
     cause: Option<String>,
+    note: CheckedNote,
     fingerprint: Option<String>,
 }
 
@@ -159,7 +182,8 @@ enum Unmade {
 impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
     fn new(create: Create<M, N>) -> Result<Self, TransitionError> {
         let fingerprint = create.new.fingerprint().map(Fingerprint::finish).transpose()?;
-        Ok(Self { id: create.new.id(), cause: create.cause.transpose()?, new: create.new, fingerprint })
+        let (cause, note) = (create.cause.transpose()?, create.note.check()?);
+        Ok(Self { id: create.new.id(), cause, note, new: create.new, fingerprint })
     }
 
     /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
@@ -313,6 +337,7 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
         let query = statement.query::<DB>(|bind, arguments| match bind {
             Bind::Cause => DB::bind(arguments, &self.cause),
             Bind::Fingerprint => DB::bind(arguments, &self.fingerprint),
+            Bind::Note => self.note.bind::<M, DB>(arguments),
             Bind::Value(at) => self.new.bind(at, arguments),
             _ => Err("a parameter of a transition".into()),
         });

@@ -1,11 +1,13 @@
 use std::marker::PhantomData;
 
 use futures_core::future::BoxFuture;
+use serde::Serialize;
 
 use super::answer::{Decision, Outcome, Question, Reading};
+use super::note::{CheckedNote, Note};
 use super::row::Row;
 use super::statement::{Bind, Statement};
-use super::{EventOf, Fields, HasHistory, HasVersion, MachineOn, State, StateMachine};
+use super::{EventOf, Fields, HasActor, HasHistory, HasMetadata, HasVersion, MachineOn, State, StateMachine};
 use crate::backoff;
 use crate::dialect::{BoxDynError, Class, PerDialect, SqlDialect};
 use crate::error::{Error, TransitionError};
@@ -34,6 +36,7 @@ pub struct Fire<M: StateMachine, E, P = Pinned> {
     event: E,
     expected: Option<i64>,
     cause: Option<Result<String, Error>>,
+    note: Note,
     pinned: PhantomData<fn() -> P>,
 }
 
@@ -63,12 +66,13 @@ impl<M: StateMachine, E> From<Fire<M, E, Unpinned>> for Fire<M, E> {
 }
 
 impl<M: StateMachine, E, P> Fire<M, E, P> {
-    pub(super) const fn new(id: M::Id, event: E, expected: Option<i64>) -> Self {
-        Self { id, event, expected, cause: None, pinned: PhantomData }
+    pub(super) fn new(id: M::Id, event: E, expected: Option<i64>) -> Self {
+        Self { id, event, expected, cause: None, note: Note::default(), pinned: PhantomData }
     }
 
     fn pin(self) -> Fire<M, E> {
-        Fire { id: self.id, event: self.event, expected: self.expected, cause: self.cause, pinned: PhantomData }
+        let Self { id, event, expected, cause, note, .. } = self;
+        Fire { id, event, expected, cause, note, pinned: PhantomData }
     }
 }
 
@@ -81,6 +85,25 @@ impl<M: StateMachine, E: EventOf<M>, P> Fire<M, E, P> {
     {
         self.cause = Some(key::cause(cause));
         self.pin()
+    }
+
+    /// Says in the history's entry who asked for it, at most 255 characters. It is no part of what tells one call from
+    /// another: the same cause by another actor is `Replayed`, and the entry names the first one.
+    pub fn actor(mut self, actor: impl Into<String>) -> Self
+    where
+        M: HasActor,
+    {
+        self.note.set_actor(actor.into());
+        self
+    }
+
+    /// Keeps a value, as JSON, in the history's entry. As with the actor, the first call's is kept.
+    pub fn metadata<T: Serialize + ?Sized>(mut self, metadata: &T) -> Self
+    where
+        M: HasMetadata,
+    {
+        self.note.set_metadata(metadata);
+        self
     }
 
     /// Moves the row only if it is still at this version.
@@ -129,6 +152,7 @@ struct Shot<M: StateMachine, E> {
     id: M::Id,
     event: E,
     cause: Option<String>,
+    note: CheckedNote,
     asked: Question,
 }
 
@@ -142,11 +166,11 @@ enum Try {
 
 impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
     fn new(fire: Fire<M, E>) -> Result<Self, TransitionError> {
-        let cause = fire.cause.transpose()?;
+        let (cause, note) = (fire.cause.transpose()?, fire.note.check()?);
         let fingerprint = fire.event.fingerprint().map(Fingerprint::finish).transpose()?;
         let has_history = M::SQL.history.is_some();
         let asked = Question { expected: fire.expected, has_cause: cause.is_some(), fingerprint, has_history };
-        Ok(Self { id: fire.id, event: fire.event, cause, asked })
+        Ok(Self { id: fire.id, event: fire.event, cause, note, asked })
     }
 
     /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
@@ -426,6 +450,7 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
             Bind::Version => DB::bind(arguments, &self.asked.expected.unwrap_or_default()),
             Bind::Cause => DB::bind(arguments, &self.cause),
             Bind::Fingerprint => DB::bind(arguments, &self.asked.fingerprint),
+            Bind::Note => self.note.bind::<M, DB>(arguments),
             Bind::EventName => DB::bind(arguments, &E::NAME.to_owned()),
             Bind::Target => DB::bind(arguments, &E::Target::STATE.stored().to_owned()),
             Bind::Value(_) | Bind::Wait | Bind::Ids => {

@@ -1,8 +1,11 @@
 //! Puts a row right that no transition can: past the guard, and with an entry in the history.
 
+use super::note::{CheckedNote, Note};
 use super::row::{AnyState, Handle, Row};
 use super::statement::{Bind, Statement};
-use super::{HasHistory, MachineOn, Outcome, StateMachine};
+use super::{HasActor, HasHistory, HasMetadata, MachineOn, Outcome, StateMachine};
+use serde::Serialize;
+
 use crate::dialect::{BoxDynError, SqlDialect};
 use crate::error::{Error, TransitionError};
 use crate::fingerprint::Fingerprint;
@@ -37,6 +40,7 @@ pub struct Repair<M: StateMachine> {
     id: M::Id,
     target: M,
     reason: Result<String, Error>,
+    note: Note,
 }
 
 impl<M: StateMachine> Handle<M> {
@@ -48,7 +52,7 @@ impl<M: StateMachine> Handle<M> {
     where
         M: HasHistory,
     {
-        Repair { id: self.into_id(), target, reason: key::cause(reason) }
+        Repair { id: self.into_id(), target, reason: key::cause(reason), note: Note::default() }
     }
 }
 
@@ -60,6 +64,25 @@ enum Found<M: StateMachine> {
 }
 
 impl<M: HasHistory> Repair<M> {
+    /// Says in the history's entry who asked for it, at most 255 characters. It is no part of what tells one call from
+    /// another: the same cause by another actor is `Replayed`, and the entry names the first one.
+    pub fn actor(mut self, actor: impl Into<String>) -> Self
+    where
+        M: HasActor,
+    {
+        self.note.set_actor(actor.into());
+        self
+    }
+
+    /// Keeps a value, as JSON, in the history's entry. As with the actor, the first call's is kept.
+    pub fn metadata<T: Serialize + ?Sized>(mut self, metadata: &T) -> Self
+    where
+        M: HasMetadata,
+    {
+        self.note.set_metadata(metadata);
+        self
+    }
+
     /// Writes the status, adds 1 to the version and writes an entry with the event `repair` into the history.
     ///
     /// The guard is open for the statement that writes the row and for nothing else: not for other statements of the
@@ -78,7 +101,8 @@ impl<M: HasHistory> Repair<M> {
         M: MachineOn<DB>,
     {
         let fingerprint = Fingerprint::new().part(self.target.stored()).finish()?;
-        let work = Work { id: self.id, target: self.target, reason: self.reason?, fingerprint };
+        let (reason, note) = (self.reason?, self.note.check()?);
+        let work = Work { id: self.id, target: self.target, reason, note, fingerprint };
         let root = tx.root();
         match work.find(root).await? {
             Found::Answered(outcome) => Ok(outcome),
@@ -101,6 +125,7 @@ struct Work<M: StateMachine> {
     id: M::Id,
     target: M,
     reason: String,
+    note: CheckedNote,
     fingerprint: String,
 }
 
@@ -188,6 +213,7 @@ impl<M: StateMachine> Work<M> {
             Bind::Id => M::bind_id(&self.id, arguments),
             Bind::Cause => DB::bind(arguments, &self.reason),
             Bind::Fingerprint => DB::bind(arguments, &self.fingerprint),
+            Bind::Note => self.note.bind::<M, DB>(arguments),
             Bind::Fields => DB::bind(arguments, &self.target.stored().to_owned()),
             _ => Err("no parameter of a repair".into()),
         }

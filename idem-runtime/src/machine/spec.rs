@@ -38,6 +38,8 @@ pub struct Columns {
     pub version: Option<&'static str>,
     /// The table of the history, if there is one.
     pub history: Option<&'static str>,
+    /// The history's columns that are there when they are declared: `actor` and `metadata`.
+    pub notes: &'static [&'static str],
     /// What each event writes beside those, in the order of the events; without a type where it is no field.
     pub set: &'static [Assigned],
     /// What a creation writes beside the status and the version.

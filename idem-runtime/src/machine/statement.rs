@@ -1,6 +1,6 @@
 //! Statements as data: the text, and what each of its parameters is.
 
-use Bind::{Cause, EventName, Fields, Fingerprint, Id, Ids, Target, Version};
+use Bind::{Cause, EventName, Fields, Fingerprint, Id, Ids, Note, Target, Version};
 
 use super::fire::line::Query;
 use super::{GuardSql, RepairSql};
@@ -19,6 +19,8 @@ pub enum Bind {
     Cause,
     /// The hash of the event's fields, `NULL` without fields.
     Fingerprint,
+    /// What the history's entry says beside that, one value for each of [`Columns::notes`](super::Columns::notes).
+    Note,
     /// One field of a new row, by its place.
     Value(usize),
     /// How long to wait for a lock, as PostgreSQL's settings have it.
@@ -163,18 +165,18 @@ type BulkTexts = (&'static str, Option<[&'static str; 2]>);
 
 const MOVE: &[Bind] = &[Fields, Id];
 const MOVE_AT: &[Bind] = &[Fields, Id, Version];
-const MOVE_AND_ENTER: &[Bind] = &[Fields, Id, Cause, Fingerprint];
-const MOVE_AND_ENTER_AT: &[Bind] = &[Fields, Id, Cause, Fingerprint, Version];
-const ENTER: &[Bind] = &[Cause, Fingerprint, Id];
-const ENTER_AT: &[Bind] = &[Cause, Fingerprint, Id, Version];
+const MOVE_AND_ENTER: &[Bind] = &[Fields, Id, Cause, Fingerprint, Note];
+const MOVE_AND_ENTER_AT: &[Bind] = &[Fields, Id, Cause, Fingerprint, Note, Version];
+const ENTER: &[Bind] = &[Cause, Fingerprint, Note, Id];
+const ENTER_AT: &[Bind] = &[Cause, Fingerprint, Note, Id, Version];
 const READ: &[Bind] = &[Id];
 const EXPLAIN: &[Bind] = &[Id, Cause];
 const MOVE_ALL: &[Bind] = &[Fields, Ids];
-const MOVE_ALL_AND_ENTER: &[Bind] = &[Fields, Ids, Cause, Fingerprint];
+const MOVE_ALL_AND_ENTER: &[Bind] = &[Fields, Ids, Cause, Fingerprint, Note];
 const MOVE_ALL_MYSQL: &[Bind] = &[Ids, Fields];
 const READ_ALL: &[Bind] = &[Ids];
 const CAUSED_ALL: &[Bind] = &[Ids, EventName, Cause];
-const ENTER_ALL: &[Bind] = &[Target, EventName, Cause, Fingerprint, Ids];
+const ENTER_ALL: &[Bind] = &[Target, EventName, Cause, Fingerprint, Note, Ids];
 // MySQL's parameters have no numbers: each occurrence is one.
 const EXPLAIN_MYSQL: &[Bind] = &[Id, Cause, Id, Id, Id, Id, Id];
 const EXPLAIN_MYSQL_ONCE: &[Bind] = &[Cause, Id, Id, Id, Id, Id];

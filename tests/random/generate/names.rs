@@ -274,7 +274,7 @@ const STORED: &[&str] = &[
 ];
 
 /// What no column of the identifier is called beside a history: the history's own columns.
-const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at"];
+const HISTORY: &[&str] = &["version", "source", "target", "event", "cause", "fingerprint", "at", "actor", "metadata"];
 
 /// What is taken in one machine, without regard to case.
 #[derive(Default)]

@@ -47,7 +47,7 @@ pub(super) fn machine(random: &mut ChaCha8Rng, names: &mut Names, graph: &Graph)
     written.push(text("table", &table));
     written.extend(status.map(|name| text("status", &name)));
     written.extend(version.option());
-    written.extend(history.then(|| history_option(entries.as_deref(), maybe(random, 0.3))));
+    written.extend(history.then(|| history_option(random, entries.as_deref())));
     written.extend(repr_option(random, repr));
     written.extend(
         (repr != Repr::Int && maybe(random, 0.2)).then(|| format!("length = {}", 64 + random.random_range(0..192))),
@@ -79,12 +79,14 @@ impl Version {
     }
 }
 
-fn history_option(name: Option<&str>, once: bool) -> String {
-    match (name, once) {
-        (None, false) => "history".to_owned(),
-        (Some(name), false) => text("history", name),
-        (None, true) => "history(cause = once)".to_owned(),
-        (Some(name), true) => format!("history({}, cause = once)", text("name", name)),
+fn history_option(random: &mut ChaCha8Rng, name: Option<&str>) -> String {
+    let flags = [("cause = once", 0.3), ("actor", 0.2), ("metadata", 0.2)];
+    let flags: Vec<_> = flags.into_iter().filter(|(_, share)| maybe(random, *share)).map(|(flag, _)| flag).collect();
+    match (name, flags.as_slice()) {
+        (None, []) => "history".to_owned(),
+        (Some(name), []) => text("history", name),
+        (None, flags) => format!("history({})", flags.join(", ")),
+        (Some(name), flags) => format!("history({}, {})", text("name", name), flags.join(", ")),
     }
 }
 

@@ -189,13 +189,13 @@ fn check_columns_differ(cx: &Ctxt, machine: &Machine<'_>) {
 
 /// The history holds the identifier's columns beside its own.
 fn check_history_columns(cx: &Ctxt, machine: &Machine<'_>) {
-    if machine.options.history.is_none() {
-        return;
-    }
+    let Some(history) = &machine.options.history else { return };
     let own = Own::of(machine).version.map(|version| folded(&version));
     let ids = machine.options.id.iter().map(|column| &column.name);
     let name = |column: &Ident| folded(&unraw(column));
-    for column in ids.filter(|it| HISTORY.contains(&name(it).as_str()) && Some(name(it)) != own) {
+    let declared = [&history.actor, &history.metadata].into_iter().flatten().map(ToString::to_string);
+    let taken: Vec<_> = HISTORY.iter().map(ToString::to_string).chain(declared).collect();
+    for column in ids.filter(|it| taken.contains(&name(it)) && Some(name(it)) != own) {
         let help = "rename it in the table: the history holds both";
         cx.error(column, format_args!("the history has a column `{column}` of its own\nhelp: {help}"));
     }

@@ -143,6 +143,7 @@ fn statement(statement: &Statement) -> TokenStream {
         Bind::Version => quote!(_idem::__private::Bind::Version),
         Bind::Cause => quote!(_idem::__private::Bind::Cause),
         Bind::Fingerprint => quote!(_idem::__private::Bind::Fingerprint),
+        Bind::Note => quote!(_idem::__private::Bind::Note),
         Bind::Value(at) => quote!(_idem::__private::Bind::Value(#at)),
         Bind::Wait => quote!(_idem::__private::Bind::Wait),
         Bind::Ids => quote!(_idem::__private::Bind::Ids),

@@ -8,10 +8,11 @@ use serde::Serialize;
 use sqlx::error::ErrorKind;
 
 use super::super::answer::{Outcome, Reading};
+use super::super::note::Note;
 use super::super::row::Row;
 use super::super::rows::Outcomes;
 use super::super::statement::{Bind, Statement};
-use super::super::{EventOf, Fields, HasHistory, MachineOn, State, StateMachine};
+use super::super::{EventOf, Fields, HasActor, HasHistory, HasMetadata, MachineOn, State, StateMachine};
 use super::line::{Line, Query, own};
 use super::{AppliesOnce, Fire, Pinned, Shot, Unpinned};
 use crate::backoff;
@@ -31,6 +32,7 @@ pub struct FireAll<M: StateMachine, E, P = Pinned> {
     ids: Vec<M::Id>,
     event: E,
     cause: Option<Result<String, Error>>,
+    note: Note,
     pinned: PhantomData<fn() -> P>,
 }
 
@@ -54,14 +56,15 @@ impl<M: StateMachine, E> From<FireAll<M, E, Unpinned>> for FireAll<M, E> {
 }
 
 impl<M: StateMachine, E> FireAll<M, E, Unpinned> {
-    pub(in super::super) const fn new(ids: Vec<M::Id>, event: E) -> Self {
-        Self { ids, event, cause: None, pinned: PhantomData }
+    pub(in super::super) fn new(ids: Vec<M::Id>, event: E) -> Self {
+        Self { ids, event, cause: None, note: Note::default(), pinned: PhantomData }
     }
 }
 
 impl<M: StateMachine, E, P> FireAll<M, E, P> {
     fn pin(self) -> FireAll<M, E> {
-        FireAll { ids: self.ids, event: self.event, cause: self.cause, pinned: PhantomData }
+        let Self { ids, event, cause, note, .. } = self;
+        FireAll { ids, event, cause, note, pinned: PhantomData }
     }
 }
 
@@ -73,6 +76,25 @@ impl<M: StateMachine, E: EventOf<M>, P> FireAll<M, E, P> {
     {
         self.cause = Some(key::cause(cause));
         self.pin()
+    }
+
+    /// Says in each entry of the history who asked for it, at most 255 characters. It is no part of what tells one call from
+    /// another: the same cause by another actor is `Replayed`, and the entry names the first one.
+    pub fn actor(mut self, actor: impl Into<String>) -> Self
+    where
+        M: HasActor,
+    {
+        self.note.set_actor(actor.into());
+        self
+    }
+
+    /// Keeps a value, as JSON, in each entry of the history. As with the actor, the first call's is kept.
+    pub fn metadata<T: Serialize + ?Sized>(mut self, metadata: &T) -> Self
+    where
+        M: HasMetadata,
+    {
+        self.note.set_metadata(metadata);
+        self
     }
 
     /// Moves the rows at whatever version they are, though a late duplicate of this call would move them again.
@@ -120,7 +142,8 @@ impl<M: StateMachine, E: EventOf<M>> FireAll<M, E> {
         let Some(id) = self.ids.first().cloned() else {
             return Ok(self.cause.transpose().map(|_| Vec::new())?);
         };
-        let fire = Fire { id, event: self.event, expected: None, cause: self.cause, pinned: PhantomData };
+        let fire =
+            Fire { id, event: self.event, expected: None, cause: self.cause, note: self.note, pinned: PhantomData };
         Volley { ids: self.ids, shot: Shot::new(fire)? }.run(seat).await
     }
 }

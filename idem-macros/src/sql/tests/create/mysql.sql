@@ -22,7 +22,7 @@ ALTER TABLE carts
   ADD CONSTRAINT carts_one_paying_key CHECK (buyer IS NOT NULL),
   ADD UNIQUE INDEX carts_one_paying (buyer, one_paying)
 
--- [Value(0), Cause, Fingerprint]
+-- [Value(0), Cause, Fingerprint, Note]
 INSERT INTO carts_history (cart_id, version, source, target, event, cause, fingerprint, at)
 VALUES (?, 0, '', 'open', 'create', ?, ?, NOW(6))
 -- [Value(0), Value(1), Value(2), Value(3)]
@@ -88,7 +88,7 @@ ALTER TABLE `Shop`.`order`
   ADD COLUMN `by` TINYINT AS (CASE WHEN `State` = 1 THEN 1 END) STORED,
   ADD UNIQUE INDEX order_by (tenant, `by`)
 
--- [Value(2), Value(1), Cause, Fingerprint]
+-- [Value(2), Value(1), Cause, Fingerprint, Note]
 INSERT INTO `Shop`.`order_State_history` (tenant, type, version, source, target, event, cause, fingerprint, at)
 VALUES (?, ?, 0, '', '1', 'create', ?, ?, NOW(6))
 -- [Value(0), Value(1), Value(2)]

@@ -25,7 +25,7 @@ CREATE UNIQUE INDEX carts_one_paying
     ON carts (buyer)
  WHERE status IN ('paying', 'in_payment')
 
--- [Value(0), Value(1), Value(2), Value(3), Cause, Fingerprint]
+-- [Value(0), Value(1), Value(2), Value(3), Cause, Fingerprint, Note]
 WITH created AS (
   INSERT INTO carts (cart_id, buyer, amount, rate, opened_at, via, status, version)
   VALUES ($1, $2, $3, $4, clock_timestamp(), 'web', 'open', 0)
@@ -89,7 +89,7 @@ CREATE UNIQUE INDEX order_by
     ON "Shop"."order" (tenant)
  WHERE "State" = 1
 
--- [Value(0), Value(1), Value(2), Cause, Fingerprint]
+-- [Value(0), Value(1), Value(2), Cause, Fingerprint, Note]
 WITH created AS (
   INSERT INTO "Shop"."order" ("key", type, tenant, "State", rev)
   VALUES ($1, $2, $3, 1, 0)

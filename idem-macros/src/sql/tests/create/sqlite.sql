@@ -33,7 +33,7 @@ CREATE TRIGGER carts_one_paying_update
 BEFORE UPDATE ON carts WHEN NEW.buyer IS NULL
 BEGIN SELECT RAISE(ABORT, 'a column of the key of one_paying is NULL'); END
 
--- [Value(0), Cause, Fingerprint]
+-- [Value(0), Cause, Fingerprint, Note]
 INSERT INTO carts_history (cart_id, version, source, target, event, cause, fingerprint, at)
 VALUES (?1, 0, '', 'open', 'create', ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now'))
 -- [Value(0), Value(1), Value(2), Value(3)]
@@ -100,7 +100,7 @@ CREATE TRIGGER "Shop".order_by_update
 BEFORE UPDATE ON "order" WHEN NEW.tenant IS NULL
 BEGIN SELECT RAISE(ABORT, 'a column of the key of by is NULL'); END
 
--- [Value(2), Value(1), Cause, Fingerprint]
+-- [Value(2), Value(1), Cause, Fingerprint, Note]
 INSERT INTO "Shop"."order_State_history" (tenant, type, version, source, target, event, cause, fingerprint, at)
 VALUES (?1, ?2, 0, '', '1', 'create', ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
 -- [Value(0), Value(1), Value(2)]
