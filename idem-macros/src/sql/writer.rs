@@ -73,7 +73,7 @@ impl<'m> Writer<'m> {
 
     /// The columns of a history that are there when they are declared, each followed by a comma.
     pub(super) fn note_columns(&self) -> String {
-        self.notes().iter().map(|note| format!("{}, ", note.column())).collect()
+        self.notes().iter().flat_map(|note| [note.column(), ", "]).collect()
     }
 
     /// What goes into them.
