@@ -49,7 +49,8 @@ struct Origin {
 
 const ORIGIN: Origin = Origin { ip: "10.0.0.1", pages: [1, 2] };
 
-async fn create_tables<DB: Engine>(db: &TestDb<DB>) -> TestResult {
+/// Makes the tables of the tickets.
+pub(crate) async fn create_tables<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     let (text, columns) = (text_type(DB::DIALECT), schema::columns::<Ticket>(DB::DIALECT));
     db.execute(format!("CREATE TABLE tickets (ticket_id BIGINT NOT NULL PRIMARY KEY, title {text}, {columns})"))
         .await?;

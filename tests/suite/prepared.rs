@@ -5,11 +5,13 @@ use idem_runtime::prelude::*;
 use idem_runtime::schema;
 use sqlx::{AssertSqlSafe, Column, Executor, SqlSafeStr as _, Statement as _};
 
+use crate::creation::Cart;
 use crate::machines::{Coupon, Lamp, Parcel, Review, Word};
+use crate::notes::Ticket;
 use crate::shop::OrderStatus;
 use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_every_engine};
 use crate::values::{Invoice, Lift, Seal, Sign};
-use crate::{machines, shop, values};
+use crate::{creation, machines, notes, shop, values};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -27,6 +29,8 @@ async fn every_statement_of_a_machine_prepares<DB: Engine>(db: TestDb<DB>) -> Te
     shop::create_tables(&db).await?;
     machines::create_tables(&db).await?;
     values::create_tables(&db).await?;
+    creation::create_tables(&db).await?;
+    notes::create_tables(&db).await?;
     let idem = db.idem(1).await?;
     let mut tx = idem.begin().await?;
     prepare_machine::<OrderStatus, DB>(&mut tx).await?;
@@ -39,6 +43,8 @@ async fn every_statement_of_a_machine_prepares<DB: Engine>(db: TestDb<DB>) -> Te
     prepare_machine::<Invoice, DB>(&mut tx).await?;
     prepare_machine::<Sign, DB>(&mut tx).await?;
     prepare_machine::<Seal, DB>(&mut tx).await?;
+    prepare_machine::<Cart, DB>(&mut tx).await?;
+    prepare_machine::<Ticket, DB>(&mut tx).await?;
     Ok(())
 }
 
@@ -81,16 +87,54 @@ async fn prepare_machine<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> Te
         }
         let explain: &[&[&str]] = if history { &[ROW, CAUSED, PAST] } else { &[ROW] };
         prepare(tx, sql.explain.of(dialect), explain).await?;
+        if let Some(blocked) = &sql.blocked {
+            prepare(tx, blocked.of(dialect), &[&["rule"]]).await?;
+        }
+    }
+    prepare_creation::<M, DB>(tx).await?;
+    prepare_repair::<M, DB>(tx).await?;
+    prepare_text(tx, M::SQL.guard.of(dialect).find, &["guard"]).await
+}
+
+async fn prepare_creation<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> TestResult {
+    let (dialect, Some(sql)) = (DB::DIALECT, &M::SQL.create) else { return Ok(()) };
+    let ids: Vec<_> = (0..M::SPEC.columns.id.len()).map(|at| format!("id_{at}")).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    let made: &[&str] = if M::SQL.history.is_some() { &["made", "made_fingerprint"] } else { &[] };
+    prepare(tx, sql.insert.of(dialect), &[]).await?;
+    if let Some(enter) = sql.enter.of(dialect) {
+        prepare(tx, enter, &[]).await?;
+    }
+    if let Some(caused) = &sql.caused {
+        prepare(tx, caused.of(dialect), &[&ids, ROW, made]).await?;
+    }
+    for met in sql.met {
+        prepare(tx, met.of(dialect), &[&ids, ROW, &["same"], made]).await?;
     }
     Ok(())
 }
 
+async fn prepare_repair<M: StateMachine, DB: Engine>(tx: &mut Tx<'_, DB>) -> TestResult {
+    let Some(sql) = &M::SQL.repair else { return Ok(()) };
+    let sql = sql.of(DB::DIALECT);
+    if let Some(lock) = &sql.lock {
+        prepare(tx, lock, &[&["one"]]).await?;
+    }
+    prepare(tx, &sql.read, &[ROW, CAUSED]).await?;
+    prepare(tx, &sql.enter, &[]).await?;
+    prepare(tx, &sql.write, &[]).await
+}
+
 /// Prepares a statement whose answer must have these columns.
 async fn prepare<DB: Engine>(tx: &mut Tx<'_, DB>, statement: &Statement, columns: &[&[&str]]) -> TestResult {
-    let prepared = (&mut *tx).prepare(AssertSqlSafe(statement.sql).into_sql_str()).await;
-    let prepared = prepared.map_err(|error| format!("{error}\n{}", statement.sql))?;
+    prepare_text(tx, statement.sql, &columns.concat()).await
+}
+
+async fn prepare_text<DB: Engine>(tx: &mut Tx<'_, DB>, sql: &'static str, columns: &[&str]) -> TestResult {
+    let prepared = (&mut *tx).prepare(AssertSqlSafe(sql).into_sql_str()).await;
+    let prepared = prepared.map_err(|error| format!("{error}\n{sql}"))?;
     let found: Vec<_> = prepared.columns().iter().map(Column::name).collect();
-    ensure!(found == columns.concat(), "{found:?}\n{}", statement.sql);
+    ensure!(found == columns, "{found:?}\n{sql}");
     Ok(())
 }
 
