@@ -109,7 +109,7 @@ pub fn change<M: StateMachine>(dialect: Dialect) -> Vec<Migration> {
 ///
 /// [`unknown_values`](super::unknown_values) has to find nothing first: on PostgreSQL and MySQL the constraint is refused
 /// otherwise, on SQLite such rows answer `UnknownState`. On MySQL and MariaDB the status column is made to compare as
-/// bytes, which copies the table. An enum type of PostgreSQL is taken to be there, by the name in `repr = native(..)`.
+/// bytes, which copies the table. SQLite cannot make it `NOT NULL`; the guard refuses it there as everywhere. An enum type of PostgreSQL is taken to be there, by the name in `repr = native(..)`.
 ///
 /// Programs that know nothing of idem go on writing meanwhile: a row that they insert begins at version 0, one that they
 /// move keeps its version and has no entry. Until they are gone
@@ -126,7 +126,8 @@ pub fn adopt<M: StateMachine>(dialect: Dialect) -> Vec<Migration> {
     if let Some(first) = values.first_mut() {
         first.sql = adopting::<M>(dialect, &first.sql);
     }
-    version::<M>(dialect).into_iter().chain(values).chain(install::<M>(dialect)).collect()
+    let columns = version::<M>(dialect).into_iter().chain(values).chain(not_null::<M>(dialect));
+    columns.chain(install::<M>(dialect)).collect()
 }
 
 /// Rewrites rows that hold a former value of a state to the one that `M` writes: a statement an alias, each of which
@@ -185,6 +186,13 @@ pub(super) fn values<M: StateMachine>(dialect: Dialect) -> Vec<Migration> {
     [values].into_iter().chain(validation).map(|step| step.with_result(all_values::<M>())).collect()
 }
 
+/// The column's definition says it on MySQL, and nothing can on SQLite.
+fn not_null<M: StateMachine>(dialect: Dialect) -> Option<Migration> {
+    let (table, status) = (quoted(dialect, M::TABLE), quoted_name(dialect, M::SPEC.columns.status));
+    let sql = format!("ALTER TABLE {table}\n  ALTER COLUMN {status} SET NOT NULL");
+    (dialect == Dialect::Postgres).then(|| Migration::new(name::<M>("not_null"), NOT_NULL, sql))
+}
+
 /// Every value that stands for a state, whichever release writes it: one that begins to write an alias changes nothing.
 fn all_values<M: StateMachine>() -> String {
     let written = M::STATES.iter().map(M::stored);
@@ -229,6 +237,9 @@ const VALUES: &str =
 const ENUM_VALUES: &str = "Before the release that adds a value. Not in a transaction: the one that adds a value to an
 enum type cannot use it. A value is never removed from the type.";
 const VALIDATION: &str = "By itself: in one transaction with the step before, nobody could use the table meanwhile.";
+const NOT_NULL: &str =
+    "Nothing to do where it is so already. A column that may be NULL keeps everybody waiting while the rows are
+looked at, unless a valid CHECK (status IS NOT NULL) says so before.";
 const HISTORY: &str = "Before the first release of the machine.";
 const RULES: &str = "It fails where rows break a rule, and keeps writers waiting while the index is made.";
 const GUARD: &str = "Before the release that adds a transition or a state, after the one that removes one.";

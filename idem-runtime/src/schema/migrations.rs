@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use self::folder::Folder;
 use super::change::{Migration, adopt, change, install, values};
-use super::{columns, ddl};
+use super::{columns, ddl, status_type};
 use crate::dialect::Dialect;
 use crate::machine::StateMachine;
 
@@ -126,11 +126,12 @@ impl Migrations {
 
     fn and<M: StateMachine>(mut self, first: Vec<Migration>) -> Self {
         let (values, changes) = (values::<M>(self.dialect), change::<M>(self.dialect));
+        // Where a new table names the values.
+        let new_table = status_type::<M>(self.dialect).unwrap_or(columns::<M>(self.dialect));
         self.wanted.extend(first.into_iter().map(|first| {
-            // A new table has the values where it has its columns.
-            let columns = values.iter().find(|it| it.name == first.name).map(|_| columns::<M>(self.dialect).to_owned());
+            let is_of_values = values.iter().any(|it| it.name == first.name);
             let wanted = Wanted::changing(first, &changes);
-            Wanted { unnamed: columns.or(wanted.unnamed), ..wanted }
+            if is_of_values { Wanted { unnamed: Some(new_table.to_owned()), ..wanted } } else { wanted }
         }));
         self
     }
