@@ -281,6 +281,12 @@ fn a_folder_is_kept_up_to_date() -> TestResult {
     ] {
         ensure!(message.contains(part), "{part:?} is not in {message}");
     }
+    // One that takes something away leaves them for later; what was never there is missing all the same.
+    next().later::<text::first::Ticket>().check()?;
+    ensure!(next().later::<text::first::Ticket>().write()?.is_empty(), "later");
+    let empty = tempfile::tempdir()?;
+    let nothing = Migrations::new(empty.path(), Dialect::Postgres).adopt::<text::first::Ticket>();
+    ensure!(behind(nothing.later::<text::first::Ticket>().check())?.len() == 6, "all that is missing");
     ensure!(next().write()?.len() == 3, "one file each");
     next().check()?;
     let after = files(&folder)?;

@@ -98,6 +98,9 @@ pub fn install<M: StateMachine>(dialect: Dialect) -> Vec<Migration> {
 /// wider than a release let it and the one before run side by side. Do both in two releases. On PostgreSQL the column's
 /// constraint is changed by a statement that looks at no row, and the rows are looked at by one that lets others write;
 /// values of an enum type are added outside of a transaction, since the one that adds them cannot use them.
+///
+/// A rule `#[unique_while(..)]` is none of it. One whose states, or their values, are others is dropped and made again by
+/// [`unique_while`], before a release stores a value that its index does not name.
 #[must_use]
 pub fn change<M: StateMachine>(dialect: Dialect) -> Vec<Migration> {
     values::<M>(dialect).into_iter().chain([guard_of::<M>(dialect)]).collect()

@@ -58,6 +58,8 @@ struct Wanted {
     next: Option<Migration>,
     /// What else shows that it is there, as a text without a line that names it.
     unnamed: Option<String>,
+    /// Whether a former one will do.
+    later: bool,
 }
 
 /// A text that the folder does not hold as the program needs it.
@@ -136,6 +138,17 @@ impl Migrations {
         self
     }
 
+    /// Leaves the former texts of what a machine's [`change`] replaces as they are, while a release is on its way that takes
+    /// a transition or a state away: narrower texts follow it, and migrations usually run before. Comes after
+    /// [`with`](Self::with) or [`adopt`](Self::adopt), and goes with the next release.
+    pub fn later<M: StateMachine>(mut self) -> Self {
+        let changes = change::<M>(self.dialect);
+        for wanted in &mut self.wanted {
+            wanted.later |= changes.iter().any(|it| it.name == wanted.first.name);
+        }
+        self
+    }
+
     /// Fails unless the folder holds every text as the program needs it.
     ///
     /// # Errors
@@ -172,13 +185,13 @@ impl Migrations {
 
 impl Wanted {
     fn once(text: Migration) -> Self {
-        Self { unnamed: Some(text.sql.clone()), first: text, next: None }
+        Self { unnamed: Some(text.sql.clone()), first: text, next: None, later: false }
     }
 
     /// With what takes its place after a release that changes the machine, if something does.
     fn changing(first: Migration, changes: &[Migration]) -> Self {
         match changes.iter().find(|it| it.name == first.name) {
-            Some(next) => Self { first, next: Some(next.clone()), unnamed: None },
+            Some(next) => Self { first, next: Some(next.clone()), unnamed: None, later: false },
             None => Self::once(first),
         }
     }
@@ -193,7 +206,7 @@ impl Wanted {
         let marker = self.first.marker();
         let found = folder.newest(&self.first.name);
         match &found {
-            Some(found) if found.marker == marker => return None,
+            Some(found) if self.later || found.marker == marker => return None,
             None if self.unnamed.as_ref().is_some_and(|text| folder.holds(text)) => return None,
             _ => {}
         }
