@@ -103,7 +103,7 @@ fn machine<M: StateMachine>(dialect: Dialect) -> String {
 fn adoption<M: StateMachine>(dialect: Dialect) -> String {
     let installed = schema::install::<M>(dialect);
     let own = schema::adopt::<M>(dialect).into_iter().filter(|step| !installed.contains(step));
-    own.map(|step| format!("-- {}: adopt\n{step}\n", M::NAME)).collect()
+    own.map(|step| format!("-- {}: adopt\n{step}\n", M::NAME)).collect::<Vec<_>>().concat()
 }
 
 /// The statements of a creation, in the order in which a call runs them.

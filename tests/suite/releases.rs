@@ -243,7 +243,8 @@ async fn rows_move_while_a_state_is_renamed<DB: Engine>(db: TestDb<DB>) -> TestR
         Ok::<_, BoxError>(())
     };
     let (closed, rewritten) = tokio::join!(close_all, rewrite::<text::second::Ticket, DB>(&db, 3));
-    (closed?, rewritten?);
+    closed?;
+    rewritten?;
     let all = format!("closed {TICKETS}");
     ensure!(stored(&db).await? == all, "{}", stored(&db).await?);
     let versions = db.integer("SELECT COUNT(*) FROM tickets WHERE version = 2").await?;
@@ -382,7 +383,7 @@ fn rest(part: &str) -> i64 {
 
 /// Waits until the release has moved some more parcels; fails when its process has ended.
 async fn goes_on<DB: Engine>(db: &TestDb<DB>, release: &mut Child, part: &str) -> TestResult {
-    const BOUND: Duration = Duration::from_secs(60);
+    const BOUND: Duration = Duration::from_mins(1);
     let moved = async || {
         let rest = rest(part);
         db.integer(format!("SELECT COUNT(*) FROM parcels_history WHERE parcel_id % 2 = {rest}")).await
