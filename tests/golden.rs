@@ -83,6 +83,8 @@ fn machine<M: StateMachine>(dialect: Dialect) -> String {
         text("unknown values", Some(schema::unknown_values::<M>(dialect))),
         text("guard", Some(schema::guard::<M>(dialect))),
         text("remove the guard", Some(schema::guard_removal::<M>(dialect))),
+        adoption::<M>(dialect),
+        schema::rewrite_aliases::<M>(dialect, 1000).iter().map(|sql| text("rewrite an alias", Some(sql))).collect(),
         text("which guard", Some(M::SQL.guard.of(dialect).find)),
         M::SQL.repair.as_ref().map(|repair| self::repair(&named("repair"), repair.of(dialect))).unwrap_or_default(),
         text("load", Some(M::SQL.load.of(dialect).sql)),
@@ -95,6 +97,13 @@ fn machine<M: StateMachine>(dialect: Dialect) -> String {
     let create = M::SQL.create.iter().map(|sql| create(&named("create"), sql, dialect));
     let events = create.chain(M::EVENTS.iter().map(|(name, sql)| event(&named(name), sql, dialect)));
     format!("{}{}\n{}{}", title(M::NAME), edges.collect::<String>(), texts.concat(), events.collect::<String>())
+}
+
+/// The steps for a table that has rows, without those that a new table has too.
+fn adoption<M: StateMachine>(dialect: Dialect) -> String {
+    let installed = schema::install::<M>(dialect);
+    let own = schema::adopt::<M>(dialect).into_iter().filter(|step| !installed.contains(step));
+    own.map(|step| format!("-- {}: adopt\n{step}\n", M::NAME)).collect::<Vec<_>>().concat()
 }
 
 /// The statements of a creation, in the order in which a call runs them.

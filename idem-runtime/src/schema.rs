@@ -1,6 +1,9 @@
 //! The tables of idem as text, to review and to put into a migration of one's own.
 //!
-//! What a machine's table needs, in the order in which a migration writes it:
+//! Each text by itself is [`columns`], [`status_type`], [`widen`], [`history`], [`unique_while`] and [`guard`]. In the order
+//! in which a migration runs them they are [`table`] and [`install`] for a new table, [`adopt`] for one that has rows, and
+//! [`change`] for a release that changes the machine; [`rewrite_aliases`] renames a state in the rows. [`Migrations`] holds
+//! a folder of files against them.
 //!
 //! ```
 //! # use idem_runtime::prelude::*;
@@ -11,15 +14,19 @@
 //! use idem_runtime::schema;
 //!
 //! fn migration(dialect: Dialect) -> Vec<String> {
-//!     let columns = schema::columns::<OrderStatus>(dialect);
-//!     let table = format!("CREATE TABLE orders (\n  order_id BIGINT PRIMARY KEY,\n  trade_no TEXT,\n  {columns}\n)");
-//!     // An enum type on PostgreSQL with `repr = native`; there is no IF NOT EXISTS for it.
-//!     let status_type = schema::status_type::<OrderStatus>(dialect).map(str::to_owned);
-//!     let history = schema::history::<OrderStatus>(dialect).map(str::to_owned);
-//!     status_type.into_iter().chain([table]).chain(history).collect()
+//!     let own_columns = "order_id BIGINT PRIMARY KEY,\n  trade_no TEXT";
+//!     let table = schema::table::<OrderStatus>(dialect, own_columns);
+//!     let others = schema::install::<OrderStatus>(dialect); // the history, the guard
+//!     [table].into_iter().chain(others.into_iter().map(|step| step.sql)).collect()
 //! }
-//! # assert_eq!(migration(Dialect::Postgres).len(), 2);
+//! # assert_eq!(migration(Dialect::Postgres).len(), 3);
 //! ```
+
+mod change;
+mod migrations;
+
+pub use change::{Migration, adopt, change, install, rewrite_aliases, table};
+pub use migrations::{Behind, Migrations, MigrationsError};
 
 use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;
@@ -82,6 +89,9 @@ pub const fn columns<M: StateMachine>(dialect: Dialect) -> &'static str {
 /// A release that adds a state is preceded by this text, so that the rows of the new release never meet the constraint
 /// of the old one. One that removes a state is followed by it: where the column has a constraint, or is an `ENUM` of
 /// MySQL, no other value is held from then on. (An enum type of PostgreSQL can only grow.)
+///
+/// On PostgreSQL run each statement in a transaction of its own: the first one locks the table, and the one that looks at
+/// the rows takes its time; and what adds a value to an enum type cannot use it. [`change`] gives them apart.
 #[must_use]
 pub const fn widen<M: StateMachine>(dialect: Dialect) -> Option<&'static str> {
     *M::SQL.widen.of(dialect)

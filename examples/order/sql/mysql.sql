@@ -106,6 +106,35 @@ END;
 DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
 
+-- OrderStatus: adopt
+-- idem: orders_status_version c24f3665
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE `orders`
+  ADD COLUMN `version` BIGINT NOT NULL DEFAULT 0;
+
+-- OrderStatus: adopt
+-- idem: orders_status_values 3bb30b91
+-- Before the release that adds a value, after the one that removes one. No row may hold another value.
+ALTER TABLE orders
+  MODIFY status ENUM (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending';
+
+-- OrderStatus: rewrite an alias
+UPDATE `orders`
+   SET `status` = 'partly_shipped'
+ WHERE `status` = 'part_shipped'
+ ORDER BY `order_id`
+ LIMIT 1000;
+
 -- OrderStatus: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
             WHEN SUM(LOCATE('_guard_e6f23477', ACTION_STATEMENT) > 0) = 2 THEN 'installed'

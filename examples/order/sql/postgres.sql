@@ -129,6 +129,40 @@ DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
 DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
 DROP FUNCTION IF EXISTS orders_status_guard();
 
+-- OrderStatus: adopt
+-- idem: orders_status_version 38ff3703
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "orders"
+  ADD COLUMN "version" BIGINT NOT NULL DEFAULT 0;
+
+-- OrderStatus: adopt
+-- no-transaction
+-- idem: orders_status_values 3bb30b91
+-- Before the release that adds a value. Not in a transaction: the one that adds a value to an
+-- enum type cannot use it. A value is never removed from the type.
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'pending';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'paid';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'partly_shipped';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'part_shipped';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'shipped';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'delivered';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'cancelled';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'partly_refunded';
+ALTER TYPE order_status ADD VALUE IF NOT EXISTS 'refunded';
+
+-- OrderStatus: adopt
+-- idem: orders_status_not_null f0a24df0
+-- Nothing to do where it is so already. A column that may be NULL keeps everybody waiting while the rows are
+-- looked at, unless a valid CHECK (status IS NOT NULL) says so before.
+ALTER TABLE "orders"
+  ALTER COLUMN "status" SET NOT NULL;
+
+-- OrderStatus: rewrite an alias
+UPDATE "orders"
+   SET "status" = 'partly_shipped'
+ WHERE "status" = 'part_shipped'
+   AND ("order_id") IN (SELECT "order_id" FROM "orders" WHERE "status" = 'part_shipped' ORDER BY "order_id" LIMIT 1000 FOR UPDATE);
+
 -- OrderStatus: which guard
 SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
             WHEN SUM(CASE WHEN strpos(prosrc, '_guard_e6f23477') > 0 THEN 1 END) = 3 THEN 'installed'

@@ -77,6 +77,18 @@ END;
 DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
 
+-- OrderStatus: adopt
+-- idem: orders_status_version d1bb2660
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "orders"
+  ADD COLUMN "version" INTEGER NOT NULL DEFAULT 0;
+
+-- OrderStatus: rewrite an alias
+UPDATE "orders"
+   SET "status" = 'partly_shipped'
+ WHERE "status" = 'part_shipped'
+   AND ("order_id") IN (SELECT "order_id" FROM "orders" WHERE "status" = 'part_shipped' ORDER BY "order_id" LIMIT 1000);
+
 -- OrderStatus: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
             WHEN SUM(instr(sql, '_guard_e6f23477') > 0) = 2 THEN 'installed'

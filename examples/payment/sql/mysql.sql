@@ -70,6 +70,19 @@ END;
 DROP TRIGGER IF EXISTS payments_status_guard_update;
 DROP TRIGGER IF EXISTS payments_status_guard_insert;
 
+-- PaymentStatus: adopt
+-- idem: payments_status_version 385563e8
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE `payments`
+  ADD COLUMN `version` BIGINT NOT NULL DEFAULT 0;
+
+-- PaymentStatus: adopt
+-- idem: payments_status_values e0e046c7
+-- Before the release that adds a value, after the one that removes one. No row may hold another value.
+ALTER TABLE payments
+  MODIFY status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'waiting',
+  ADD CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed'));
+
 -- PaymentStatus: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
             WHEN SUM(LOCATE('_guard_fa77679b', ACTION_STATEMENT) > 0) = 2 THEN 'installed'
@@ -450,6 +463,19 @@ END;
 -- OrderStatus: remove the guard
 DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
+
+-- OrderStatus: adopt
+-- idem: orders_status_version c24f3665
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE `orders`
+  ADD COLUMN `version` BIGINT NOT NULL DEFAULT 0;
+
+-- OrderStatus: adopt
+-- idem: orders_status_values f0aad7b4
+-- Before the release that adds a value, after the one that removes one. No row may hold another value.
+ALTER TABLE orders
+  MODIFY status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending',
+  ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded'));
 
 -- OrderStatus: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'

@@ -16,7 +16,9 @@
 -- PaymentStatus: widen
 ALTER TABLE payments
   DROP CONSTRAINT IF EXISTS payments_status_check,
-  ADD CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed'));
+  ADD CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed')) NOT VALID;
+ALTER TABLE payments
+  VALIDATE CONSTRAINT payments_status_check;
 
 -- PaymentStatus: history
 CREATE TABLE IF NOT EXISTS payments_history (
@@ -92,6 +94,32 @@ DROP TRIGGER IF EXISTS payments_status_guard_update ON payments;
 DROP TRIGGER IF EXISTS payments_status_guard_insert ON payments;
 DROP TRIGGER IF EXISTS payments_status_guard_delete ON payments;
 DROP FUNCTION IF EXISTS payments_status_guard();
+
+-- PaymentStatus: adopt
+-- idem: payments_status_version 51391f4b
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "payments"
+  ADD COLUMN "version" BIGINT NOT NULL DEFAULT 0;
+
+-- PaymentStatus: adopt
+-- idem: payments_status_values e0e046c7
+-- Before the release that adds a value, after the one that removes one. No row may hold another value.
+ALTER TABLE payments
+  DROP CONSTRAINT IF EXISTS payments_status_check,
+  ADD CONSTRAINT payments_status_check CHECK (status IN ('waiting', 'captured', 'set_aside', 'refunded', 'closed')) NOT VALID;
+
+-- PaymentStatus: adopt
+-- idem: payments_status_values_validated e0e046c7
+-- By itself: in one transaction with the step before, nobody could use the table meanwhile.
+ALTER TABLE payments
+  VALIDATE CONSTRAINT payments_status_check;
+
+-- PaymentStatus: adopt
+-- idem: payments_status_not_null 0a5e25c2
+-- Nothing to do where it is so already. A column that may be NULL keeps everybody waiting while the rows are
+-- looked at, unless a valid CHECK (status IS NOT NULL) says so before.
+ALTER TABLE "payments"
+  ALTER COLUMN "status" SET NOT NULL;
 
 -- PaymentStatus: which guard
 SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'
@@ -679,7 +707,9 @@ SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status
 -- OrderStatus: widen
 ALTER TABLE orders
   DROP CONSTRAINT IF EXISTS orders_status_check,
-  ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded'));
+  ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded')) NOT VALID;
+ALTER TABLE orders
+  VALIDATE CONSTRAINT orders_status_check;
 
 -- OrderStatus: history
 CREATE TABLE IF NOT EXISTS orders_history (
@@ -756,6 +786,32 @@ DROP TRIGGER IF EXISTS orders_status_guard_update ON orders;
 DROP TRIGGER IF EXISTS orders_status_guard_insert ON orders;
 DROP TRIGGER IF EXISTS orders_status_guard_delete ON orders;
 DROP FUNCTION IF EXISTS orders_status_guard();
+
+-- OrderStatus: adopt
+-- idem: orders_status_version 38ff3703
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "orders"
+  ADD COLUMN "version" BIGINT NOT NULL DEFAULT 0;
+
+-- OrderStatus: adopt
+-- idem: orders_status_values f0aad7b4
+-- Before the release that adds a value, after the one that removes one. No row may hold another value.
+ALTER TABLE orders
+  DROP CONSTRAINT IF EXISTS orders_status_check,
+  ADD CONSTRAINT orders_status_check CHECK (status IN ('pending', 'paid', 'shipped', 'done', 'cancelled', 'refunded')) NOT VALID;
+
+-- OrderStatus: adopt
+-- idem: orders_status_values_validated f0aad7b4
+-- By itself: in one transaction with the step before, nobody could use the table meanwhile.
+ALTER TABLE orders
+  VALIDATE CONSTRAINT orders_status_check;
+
+-- OrderStatus: adopt
+-- idem: orders_status_not_null f0a24df0
+-- Nothing to do where it is so already. A column that may be NULL keeps everybody waiting while the rows are
+-- looked at, unless a valid CHECK (status IS NOT NULL) says so before.
+ALTER TABLE "orders"
+  ALTER COLUMN "status" SET NOT NULL;
 
 -- OrderStatus: which guard
 SELECT CASE WHEN COUNT(*) < 3 THEN 'missing'

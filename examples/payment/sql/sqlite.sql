@@ -59,6 +59,12 @@ END;
 DROP TRIGGER IF EXISTS payments_status_guard_update;
 DROP TRIGGER IF EXISTS payments_status_guard_insert;
 
+-- PaymentStatus: adopt
+-- idem: payments_status_version 67336ff5
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "payments"
+  ADD COLUMN "version" INTEGER NOT NULL DEFAULT 0;
+
 -- PaymentStatus: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
             WHEN SUM(instr(sql, '_guard_fa77679b') > 0) = 2 THEN 'installed'
@@ -419,6 +425,12 @@ END;
 -- OrderStatus: remove the guard
 DROP TRIGGER IF EXISTS orders_status_guard_update;
 DROP TRIGGER IF EXISTS orders_status_guard_insert;
+
+-- OrderStatus: adopt
+-- idem: orders_status_version d1bb2660
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "orders"
+  ADD COLUMN "version" INTEGER NOT NULL DEFAULT 0;
 
 -- OrderStatus: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'

@@ -39,11 +39,7 @@ pub(super) fn widen(dialect: Dialect, model: &Model) -> Option<String> {
             let status = status_definition(&writer, dialect, model);
             Some(format!("ALTER TABLE {}\n  MODIFY {status}", writer.table()))
         }
-        (Repr::Text | Repr::Int, Dialect::Postgres | Dialect::MySql) => {
-            let (table, name, check) = (writer.table(), check_name(&writer, model), check(&writer, model));
-            let unless_missing = if dialect == Dialect::Postgres { " IF EXISTS" } else { "" };
-            Some(format!("ALTER TABLE {table}\n  DROP CONSTRAINT{unless_missing} {name},\n  ADD {check}"))
-        }
+        (Repr::Text | Repr::Int, Dialect::Postgres | Dialect::MySql) => Some(change_check(&writer, dialect, model)),
         (_, Dialect::Sqlite) => None,
     }
 }
@@ -68,6 +64,21 @@ pub(super) fn unknown_values(dialect: Dialect, model: &Model) -> String {
  WHERE {compared} NOT IN ({values}) OR {status} IS NULL
  GROUP BY {compared}
  ORDER BY {compared}"
+    )
+}
+
+/// On PostgreSQL the rows are looked at by a statement of its own, which by itself lets everybody read and write.
+fn change_check(writer: &Writer<'_>, dialect: Dialect, model: &Model) -> String {
+    let (table, name, check) = (writer.table(), check_name(writer, model), check(writer, model));
+    if dialect == Dialect::MySql {
+        return format!("ALTER TABLE {table}\n  DROP CONSTRAINT {name},\n  ADD {check}");
+    }
+    format!(
+        "ALTER TABLE {table}
+  DROP CONSTRAINT IF EXISTS {name},
+  ADD {check} NOT VALID;
+ALTER TABLE {table}
+  VALIDATE CONSTRAINT {name}"
     )
 }
 

@@ -35,6 +35,17 @@ impl Errand {
         Some(Self { test, url, scenario, step, round: round.parse().ok()? })
     }
 
+    /// Starts a process that runs a part of its own of the test `test`, on the same database. It is killed with the test.
+    pub(crate) fn start_part<DB: Engine>(db: &TestDb<DB>, test: &str, part: &str) -> Result<Child, BoxError> {
+        let (test, url) = (format!("{}::{test}", DB::DIALECT.name()), db.url().to_owned());
+        Self { test, url, scenario: part.to_owned(), step: "none".to_owned(), round: 0 }.start_child()
+    }
+
+    /// The part that this process was started for.
+    pub(crate) fn part(&self) -> &str {
+        &self.scenario
+    }
+
     fn start_child(&self) -> Result<Child, BoxError> {
         let Self { test, url, scenario, step, round } = self;
         let mut command = Command::new(std::env::current_exe()?);

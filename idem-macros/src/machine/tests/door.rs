@@ -265,7 +265,9 @@ SELECT locked.status AS status, locked.version AS version,
                     postgres: ::core::option::Option::Some(
                         r"ALTER TABLE doors
   DROP CONSTRAINT IF EXISTS doors_status_check,
-  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open'))",
+  ADD CONSTRAINT doors_status_check CHECK (status IN ('Closed', 'Open')) NOT VALID;
+ALTER TABLE doors
+  VALIDATE CONSTRAINT doors_status_check",
                     ),
                     mysql: ::core::option::Option::Some(
                         r"ALTER TABLE doors

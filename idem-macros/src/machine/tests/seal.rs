@@ -274,7 +274,9 @@ SELECT locked.status AS status, locked.version AS version,
                     postgres: ::core::option::Option::Some(
                         r"ALTER TABLE seals
   DROP CONSTRAINT IF EXISTS seals_status_check,
-  ADD CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30))",
+  ADD CONSTRAINT seals_status_check CHECK (status IN (1, 2, 3, 30)) NOT VALID;
+ALTER TABLE seals
+  VALIDATE CONSTRAINT seals_status_check",
                     ),
                     mysql: ::core::option::Option::Some(
                         r"ALTER TABLE seals
