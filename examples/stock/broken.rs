@@ -4,8 +4,10 @@ use clap::ValueEnum;
 use idem_runtime::prelude::*;
 use uuid::Uuid;
 
+use crate::letters::Message;
 use crate::machine::Reservation;
 use crate::machine::reservation::{Deduct, New};
+use crate::script::{Line, News};
 use crate::service::{self, Answer, StockError};
 use crate::store::{Goods, Value, Warehouse};
 
@@ -22,8 +24,31 @@ pub(crate) enum Break {
     IgnoreOutcome,
 }
 
+/// The messages that a broken warehouse gets wrong; it does right by all others.
+pub(crate) async fn receive<DB: Warehouse>(
+    how: Break,
+    idem: &Idem<DB>,
+    message: Message,
+    cause: &str,
+    lines: &[Line],
+) -> Option<Result<Answer, StockError>> {
+    Some(match (how, message) {
+        (Break::NoCause, Message::Reserve { line, .. }) => reserve_without_cause(idem, lines[line].asked_for()).await,
+        (Break::ReadThenWrite, Message::Reserve { line, .. }) => {
+            reserve_what_was_read(idem, cause, lines[line].asked_for()).await
+        }
+        (Break::TwoTransactions, Message::Reserve { line, .. }) => {
+            reserve_in_two_transactions(idem, cause, lines[line].asked_for()).await
+        }
+        (Break::IgnoreOutcome, Message::Tell { id, news: News::Paid(_), .. }) => {
+            deduct_each_time(idem, id, cause).await
+        }
+        _ => return None,
+    })
+}
+
 /// The rule still keeps a line at one reservation that lives, but nothing knows the request again after that.
-pub(crate) async fn reserve_without_cause<DB: Warehouse>(idem: &Idem<DB>, new: New) -> Result<Answer, StockError> {
+async fn reserve_without_cause<DB: Warehouse>(idem: &Idem<DB>, new: New) -> Result<Answer, StockError> {
     let goods = Goods::of(&new);
     let mut tx = idem.begin().await?;
     let answer = match Reservation::create(new).run(&mut *tx).await? {
@@ -38,7 +63,7 @@ pub(crate) async fn reserve_without_cause<DB: Warehouse>(idem: &Idem<DB>, new: N
 }
 
 /// Two that read the same number take only one of the two quantities away.
-pub(crate) async fn reserve_what_was_read<DB: Warehouse>(
+async fn reserve_what_was_read<DB: Warehouse>(
     idem: &Idem<DB>,
     request_no: &str,
     new: New,
@@ -68,7 +93,7 @@ async fn write_back<DB: Warehouse>(tx: &mut Tx<'_, DB>, goods: &Goods, available
 }
 
 /// The reservation is there for good before it is known whether there is enough.
-pub(crate) async fn reserve_in_two_transactions<DB: Warehouse>(
+async fn reserve_in_two_transactions<DB: Warehouse>(
     idem: &Idem<DB>,
     request_no: &str,
     new: New,
@@ -87,11 +112,7 @@ pub(crate) async fn reserve_in_two_transactions<DB: Warehouse>(
 }
 
 /// Whether the trade was new is not asked, and the quantity is deducted with each message.
-pub(crate) async fn deduct_each_time<DB: Warehouse>(
-    idem: &Idem<DB>,
-    id: Uuid,
-    trade_no: &str,
-) -> Result<Answer, StockError> {
+async fn deduct_each_time<DB: Warehouse>(idem: &Idem<DB>, id: Uuid, trade_no: &str) -> Result<Answer, StockError> {
     let mut tx = idem.begin().await?;
     let deduct = Deduct { trade_no: trade_no.to_owned() };
     let answer = match Reservation::row(id).fire(deduct).cause(trade_no).run(&mut *tx).await {

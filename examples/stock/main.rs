@@ -11,6 +11,7 @@
 
 mod broken;
 mod check;
+mod letters;
 mod machine;
 mod market;
 mod script;

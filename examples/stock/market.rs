@@ -1,62 +1,22 @@
 //! The way to the warehouse: messages come late, repeated and many at a time, their senders hang up and answers are lost.
 
 use std::collections::{HashSet, VecDeque};
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use idem_runtime::prelude::*;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use uuid::Uuid;
 
 use crate::broken::{self, Break};
-use crate::machine::reservation::New;
+use crate::letters::{self, Letter, Luck, Message};
 use crate::script::{Line, News};
 use crate::service::{self, Answer, StockError};
 use crate::store::{Value, Warehouse};
 
-/// How often each message is sent.
-const COPIES: usize = 3;
-
-/// How many messages a late copy can be overtaken by.
-const REACH: usize = 150;
-
-/// How often a sweep starts, in lines of the script. Each starts twice.
-const SWEEP_EVERY: usize = 20;
-
-/// How often a sender tries before it gives up, and in how many of the tries it may hang up.
+/// How often a sender tries before it gives up.
 const TRIES: u32 = 100;
-const UNSTEADY: u32 = 3;
-
-/// A message on its way, and how often it was tried.
-#[derive(Debug, Clone, Copy)]
-struct Letter {
-    message: Message,
-    tries: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Message {
-    /// One of the clicks that ask for a line.
-    Reserve { line: usize, click: u8 },
-    /// News of a line's reservation.
-    Tell { line: usize, id: Uuid, news: News },
-    /// The sweep of this moment.
-    Sweep(i64),
-}
-
-/// What becomes of a try, whatever the warehouse does.
-#[derive(Debug, Clone, Copy)]
-enum Luck {
-    Good,
-    /// The warehouse has done its work, and its answer does not arrive.
-    AnswerLost,
-    /// The call is dropped when it waits for the database for the so manieth time.
-    HungUp(u32),
-}
 
 /// The counts of a run.
 #[derive(Debug, Default)]
@@ -124,35 +84,11 @@ pub(crate) async fn deliver<DB: Warehouse>(
 async fn work<DB: Warehouse>(street: Arc<Street>, idem: Idem<DB>, broken: Option<Break>) {
     while let Some((letter, luck)) = street.next() {
         let call = street.receive(&idem, letter.message, broken);
-        let answer = match luck {
-            Luck::Good => Some(call.await),
-            Luck::AnswerLost => call.await.err().map(Err),
-            Luck::HungUp(waits) => hang_up(call, waits).await,
-        };
-        if street.count(letter, answer) {
+        if street.count(letter, luck.hears(call).await) {
             tokio::time::sleep(Duration::from_millis(1)).await;
             lock(&street.waiting).push_back(Letter { tries: letter.tries + 1, ..letter });
         }
     }
-}
-
-/// Drops a call when it waits for the so manieth time.
-async fn hang_up<F: Future>(call: F, waits: u32) -> Option<F::Output> {
-    let (mut call, mut left) = (pin!(call), waits);
-    poll_fn(|context| match call.as_mut().poll(context) {
-        Poll::Ready(answer) => Poll::Ready(Some(answer)),
-        Poll::Pending if left == 0 => Poll::Ready(None),
-        Poll::Pending => {
-            left -= 1;
-            Poll::Pending
-        }
-    })
-    .await
-}
-
-/// A copy of a message comes near its own place, or far behind it.
-fn delay(rng: &mut impl Rng) -> usize {
-    if rng.random_bool(0.3) { rng.random_range(0..=REACH) } else { rng.random_range(0..=3) }
 }
 
 /// A count is whole at any moment, so a panic elsewhere spoils nothing.
@@ -160,39 +96,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Each copy of each request at its place, and the sweeps between them.
-fn plan(lines: &[Line], rng: &mut impl Rng) -> VecDeque<Letter> {
-    let mut planned = Vec::new();
-    for (place, line) in lines.iter().enumerate() {
-        for click in (0..COPIES).flat_map(|_| 1..=line.clicks) {
-            planned.push((place + delay(rng), Message::Reserve { line: place, click }));
-        }
-        if place % SWEEP_EVERY == 0 {
-            let sweep = Message::Sweep(i64::try_from(place).unwrap_or(i64::MAX));
-            planned.extend([(place, sweep), (place, sweep)]);
-        }
-    }
-    planned.sort_by_key(|(place, _)| *place);
-    planned.into_iter().map(|(_, message)| Letter { message, tries: 0 }).collect()
-}
-
 impl Street {
     fn new(lines: Vec<Line>, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let waiting = Mutex::new(plan(&lines, &mut rng));
+        let waiting = Mutex::new(letters::plan(&lines, &mut rng));
         let (known, tally, told) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self { lines, seed, waiting, known, tally, told, luck: Mutex::new(rng) }
     }
 
     fn next(&self) -> Option<(Letter, Luck)> {
         let letter = lock(&self.waiting).pop_front()?;
-        let mut rng = lock(&self.luck);
-        let luck = match rng.random_range(0..10) {
-            0 if letter.tries < UNSTEADY => Luck::AnswerLost,
-            1 if letter.tries < UNSTEADY => Luck::HungUp(rng.random_range(0..20)),
-            _ => Luck::Good,
-        };
-        Some((letter, luck))
+        Some((letter, Luck::of(letter, &mut *lock(&self.luck))))
     }
 
     /// The warehouse's door: each message gets a transaction.
@@ -202,15 +116,15 @@ impl Street {
         message: Message,
         broken: Option<Break>,
     ) -> Result<Answer, StockError> {
-        let cause = self.cause(message);
+        let cause = message.cause(&self.lines);
         if let Some(how) = broken
-            && let Some(answer) = self.receive_broken(how, idem, message, &cause).await
+            && let Some(answer) = broken::receive(how, idem, message, &cause, &self.lines).await
         {
             return answer;
         }
         let mut tx = idem.begin().await?;
         let answer = match message {
-            Message::Reserve { line, .. } => service::reserve(&mut tx, &cause, self.lines[line].new()).await?,
+            Message::Reserve { line, .. } => service::reserve(&mut tx, &cause, self.lines[line].asked_for()).await?,
             Message::Tell { id, news: News::Paid(_), .. } => service::deduct(&mut tx, id, &cause).await?,
             Message::Tell { id, news: News::CalledOff, .. } => service::release(&mut tx, id, &cause).await?,
             Message::Sweep(now) => service::sweep(&mut tx, now).await?,
@@ -219,65 +133,27 @@ impl Street {
         Ok(answer)
     }
 
-    /// The messages that the broken warehouse gets wrong.
-    async fn receive_broken<DB: Warehouse>(
-        &self,
-        how: Break,
-        idem: &Idem<DB>,
-        message: Message,
-        cause: &str,
-    ) -> Option<Result<Answer, StockError>> {
-        let answer = match (message, how) {
-            (Message::Tell { id, news: News::Paid(_), .. }, Break::IgnoreOutcome) => {
-                broken::deduct_each_time(idem, id, cause).await
-            }
-            (Message::Reserve { line, .. }, how) => {
-                let new = self.lines[line].new();
-                match how {
-                    Break::NoCause => broken::reserve_without_cause(idem, new).await,
-                    Break::ReadThenWrite => broken::reserve_what_was_read(idem, cause, new).await,
-                    Break::TwoTransactions => broken::reserve_in_two_transactions(idem, cause, new).await,
-                    Break::IgnoreOutcome => return None,
-                }
-            }
-            _ => return None,
-        };
-        Some(answer)
-    }
-
-    /// What in the world a message tells of: the same on each of its copies.
-    fn cause(&self, message: Message) -> String {
-        let of = |line: usize, kind, number| {
-            let Line { order_id, line, .. } = &self.lines[line];
-            format!("{kind}{order_id}-{line}-{number}")
-        };
-        match message {
-            Message::Reserve { line, click } => of(line, "Q", click),
-            Message::Tell { line, news: News::Paid(trade), .. } => of(line, "T", trade),
-            Message::Tell { line, news: News::CalledOff, .. } => of(line, "C", 1),
-            Message::Sweep(now) => format!("sweep {now}"),
-        }
-    }
-
     /// Counts the answer to a message; whether it has to be sent again.
     fn count(&self, letter: Letter, answer: Option<Result<Answer, StockError>>) -> bool {
         let mut tally = lock(&self.tally);
         tally.requests += 1;
         match answer {
-            None => tally.unanswered += 1,
             Some(Ok(answer)) => {
                 tally.count(answer);
                 drop(tally);
                 self.tell(letter.message, answer);
-                return false;
+                false
             }
             Some(Err(StockError::SoldOut)) => {
                 tally.sold_out += 1;
-                return false;
+                false
             }
-            Some(Err(error)) => return tally.send_again(letter, &error),
+            Some(Err(error)) => tally.send_again(letter, &error),
+            None => {
+                tally.unanswered += 1;
+                true
+            }
         }
-        true
     }
 
     /// The sender knows now, and the buyer of a line that was reserved goes on.
@@ -295,7 +171,7 @@ impl Street {
         };
         // A click that found the reservation of another one may reserve by itself after that was released.
         if accepted || event != "create" {
-            lock(&self.told).push(Told { cause: self.cause(message), event, id, accepted });
+            lock(&self.told).push(Told { cause: message.cause(&self.lines), event, id, accepted });
         }
     }
 
@@ -306,11 +182,9 @@ impl Street {
         }
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ line as u64);
         let mut waiting = lock(&self.waiting);
-        for _ in 0..COPIES {
-            let place = delay(&mut rng).min(waiting.len());
-            for &news in &self.lines[line].news {
-                waiting.insert(place, Letter { message: Message::Tell { line, id, news }, tries: 0 });
-            }
+        for (delay, letter) in letters::news(&self.lines[line], line, id, &mut rng) {
+            let place = delay.min(waiting.len());
+            waiting.insert(place, letter);
         }
     }
 }
@@ -345,18 +219,4 @@ async fn write_down<DB: Warehouse>(told: &[Told], tx: &mut Tx<'_, DB>) -> sqlx::
         DB::write(&mut *tx, insert, &[Value::Text(cause), Value::Text(event), Value::Id(*id), accepted]).await?;
     }
     Ok(())
-}
-
-impl Line {
-    /// What each request for the line asks for.
-    fn new(&self) -> New {
-        New {
-            reservation_id: Uuid::new_v4(),
-            order_id: self.order_id,
-            line: self.line,
-            sku: self.sku.clone(),
-            quantity: self.quantity,
-            pay_until: self.pay_until,
-        }
-    }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Article {
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) order_id: i64,
-    pub(crate) line: i64,
+    pub(crate) number: i64,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
     /// The order's deadline. It comes with the order, so that a request that comes again asks for the same.
@@ -55,15 +55,15 @@ pub(crate) fn lines(seed: u64, orders: u16) -> Vec<Line> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut lines = Vec::new();
     for order_id in 1..=i64::from(orders) {
-        for line in 1..=rng.random_range(1..=2) {
+        for number in 1..=rng.random_range(1..=2) {
             let place = i64::try_from(lines.len()).unwrap_or(i64::MAX);
-            lines.push(one_line(&mut rng, order_id, line, place));
+            lines.push(one_line(&mut rng, order_id, number, place));
         }
     }
     lines
 }
 
-fn one_line(rng: &mut ChaCha8Rng, order_id: i64, line: i64, place: i64) -> Line {
+fn one_line(rng: &mut ChaCha8Rng, order_id: i64, number: i64, place: i64) -> Line {
     let news = match rng.random_range(0..20) {
         0..8 => vec![News::Paid(1)],
         // Two payments for one line, at the same time.
@@ -76,7 +76,7 @@ fn one_line(rng: &mut ChaCha8Rng, order_id: i64, line: i64, place: i64) -> Line 
     };
     let (sku, quantity) = (sku(rng.random_range(0..ARTICLES)), rng.random_range(1..=4));
     let (pay_until, clicks) = (place + rng.random_range(TIME_TO_PAY), if rng.random_bool(0.3) { 2 } else { 1 });
-    Line { order_id, line, sku, quantity, pay_until, clicks, news }
+    Line { order_id, number, sku, quantity, pay_until, clicks, news }
 }
 
 fn sku(number: usize) -> String {
