@@ -108,9 +108,10 @@ async fn run<DB: Warehouse>(pool: Pool<DB>, place: &str, arguments: &Arguments) 
     let tally = market::deliver(&idem, lines, arguments.seed, arguments.workers, arguments.broken).await?;
     report_answers(&tally);
     report_shelves(&DB::shelves(&pool).await?);
+    // Before the check, which tries to undo them by hand.
+    let deducted = DB::find(&pool, "SELECT sku FROM reservations WHERE status = 'deducted'").await?.len();
     let findings = check::run(&pool).await?;
     report_findings(&findings);
-    let deducted = DB::find(&pool, "SELECT sku FROM reservations WHERE status = 'deducted'").await?.len();
     pool.close().await;
     Ok(last_line(deducted, &findings, &tally))
 }

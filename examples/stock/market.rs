@@ -122,12 +122,17 @@ impl Street {
         {
             return answer;
         }
+        // A job finds its rows before it has a transaction: by the time that it fires at them some have moved.
+        let overdue = match message {
+            Message::Sweep(now) => DB::overdue(idem.pool(), now).await?,
+            _ => Vec::new(),
+        };
         let mut tx = idem.begin().await?;
         let answer = match message {
             Message::Reserve { line, .. } => service::reserve(&mut tx, &cause, self.lines[line].asked_for()).await?,
             Message::Tell { id, news: News::Paid(_), .. } => service::deduct(&mut tx, id, &cause).await?,
             Message::Tell { id, news: News::CalledOff, .. } => service::release(&mut tx, id, &cause).await?,
-            Message::Sweep(now) => service::sweep(&mut tx, now).await?,
+            Message::Sweep(_) => service::sweep(&mut tx, overdue, &cause).await?,
         };
         tx.commit().await?;
         Ok(answer)

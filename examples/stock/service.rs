@@ -84,12 +84,10 @@ pub(crate) async fn deduct<DB: Warehouse>(tx: &mut Tx<'_, DB>, id: Uuid, trade_n
 
 /// Deducts the quantity of a reservation that has moved for it.
 pub(crate) async fn send_out<DB: Warehouse>(tx: &mut Tx<'_, DB>, id: Uuid) -> Result<Answer, StockError> {
-    for goods in goods_of(&mut *tx, id).await? {
-        let update =
-            "UPDATE stock SET reserved = reserved - ?, deducted = deducted + ? WHERE sku = ? AND reserved >= ?";
-        account(&mut *tx, update, &goods.sku, goods.quantity).await?;
-        enter(&mut *tx, &goods, "deducted").await?;
-    }
+    let goods = DB::goods(&mut *tx, id).await?;
+    let update = "UPDATE stock SET reserved = reserved - ?, deducted = deducted + ? WHERE sku = ? AND reserved >= ?";
+    account(&mut *tx, update, &goods.sku, goods.quantity).await?;
+    enter(tx, &goods, "deducted").await?;
     Ok(Answer::Done(id))
 }
 
@@ -101,8 +99,8 @@ pub(crate) async fn release<DB: Warehouse>(
 ) -> Result<Answer, StockError> {
     match Reservation::row(id).fire(Release).cause(request_no).run(&mut *tx).await {
         Ok(Outcome::Applied(_)) => {
-            let goods = goods_of(&mut *tx, id).await?;
-            give_back(tx, &goods).await?;
+            let goods = DB::goods(&mut *tx, id).await?;
+            give_back(tx, &[goods]).await?;
             Ok(Answer::Done(id))
         }
         Ok(_) => Ok(Answer::Again(id)),
@@ -110,14 +108,16 @@ pub(crate) async fn release<DB: Warehouse>(
     }
 }
 
-/// Releases what was not paid in time. Of what is found some may be paid or released by now: each row has its own answer,
+/// Releases what was not paid in time. Of what was found some may be paid or released by now: each row has its own answer,
 /// and only those that this sweep has moved give their quantities back.
-pub(crate) async fn sweep<DB: Warehouse>(tx: &mut Tx<'_, DB>, now: i64) -> Result<Answer, StockError> {
-    let select = "SELECT reservation_id, sku, quantity FROM reservations WHERE status = 'reserved' AND pay_until < ?";
+pub(crate) async fn sweep<DB: Warehouse>(
+    tx: &mut Tx<'_, DB>,
+    overdue: Vec<Goods>,
+    sweep_no: &str,
+) -> Result<Answer, StockError> {
     let mut moved = Vec::new();
-    for goods in DB::goods(&mut *tx, select, Value::Number(now)).await? {
-        let release = Reservation::row(goods.id).fire(Release).cause(&format!("sweep {now}"));
-        if let Ok(Outcome::Applied(_)) = release.run(&mut *tx).await {
+    for goods in overdue {
+        if let Ok(Outcome::Applied(_)) = Reservation::row(goods.id).fire(Release).cause(sweep_no).run(&mut *tx).await {
             moved.push(goods);
         }
     }
@@ -160,11 +160,6 @@ pub(crate) async fn enter<DB: Warehouse>(tx: &mut Tx<'_, DB>, goods: &Goods, ent
     let values = [Value::Id(goods.id), Value::Text(&goods.sku), Value::Text(entry), Value::Number(goods.quantity)];
     DB::write(tx, insert, &values).await?;
     Ok(())
-}
-
-async fn goods_of<DB: Warehouse>(tx: &mut Tx<'_, DB>, id: Uuid) -> sqlx::Result<Vec<Goods>> {
-    let select = "SELECT reservation_id, sku, quantity FROM reservations WHERE reservation_id = ?";
-    DB::goods(tx, select, Value::Id(id)).await
 }
 
 /// A reservation that is released or paid by another trade does not take the message: a payment then has to go back.

@@ -56,12 +56,11 @@ pub(crate) trait Warehouse: SqlDialect {
         values: &[Value<'_>],
     ) -> impl Future<Output = sqlx::Result<u64>> + Send;
 
-    /// Reads what reservations keep.
-    fn goods(
-        tx: &mut Tx<'_, Self>,
-        select: &'static str,
-        value: Value<'_>,
-    ) -> impl Future<Output = sqlx::Result<Vec<Goods>>> + Send;
+    /// What a reservation keeps.
+    fn goods(tx: &mut Tx<'_, Self>, id: Uuid) -> impl Future<Output = sqlx::Result<Goods>> + Send;
+
+    /// What the reservations keep that were not paid in time.
+    fn overdue(pool: &Pool<Self>, now: i64) -> impl Future<Output = sqlx::Result<Vec<Goods>>> + Send;
 
     /// The names that a check finds.
     fn find(pool: &Pool<Self>, check: &'static str) -> impl Future<Output = sqlx::Result<Vec<String>>> + Send;
@@ -87,14 +86,15 @@ macro_rules! warehouse {
                 Ok(query.execute(tx).await?.rows_affected())
             }
 
-            async fn goods(tx: &mut Tx<'_, Self>, select: &'static str, value: Value<'_>) -> sqlx::Result<Vec<Goods>> {
-                let query = sqlx::query_as(sql::<Self>(select));
-                let query = match value {
-                    Value::Number(number) => query.bind(number),
-                    Value::Text(text) => query.bind(text),
-                    Value::Id(id) => query.bind(id),
-                };
-                query.fetch_all(tx).await
+            async fn goods(tx: &mut Tx<'_, Self>, id: Uuid) -> sqlx::Result<Goods> {
+                let select = "SELECT reservation_id, sku, quantity FROM reservations WHERE reservation_id = ?";
+                sqlx::query_as(sql::<Self>(select)).bind(id).fetch_one(tx).await
+            }
+
+            async fn overdue(pool: &Pool<Self>, now: i64) -> sqlx::Result<Vec<Goods>> {
+                let select = "SELECT reservation_id, sku, quantity FROM reservations \
+                              WHERE status = 'reserved' AND pay_until < ?";
+                sqlx::query_as(sql::<Self>(select)).bind(now).fetch_all(pool).await
             }
 
             async fn find(pool: &Pool<Self>, check: &'static str) -> sqlx::Result<Vec<String>> {
