@@ -72,13 +72,16 @@ fn payment_sql(dialect: Dialect) -> String {
 
 /// Without idem's own records, which are the same as those of the payment.
 fn order_sql(dialect: Dialect) -> String {
-    text_file(&machine::<order::OrderStatus>(dialect))
+    with_tables::<order::OrderStatus>(&order::tables(dialect), dialect)
 }
 
-/// The tables of the warehouse, before what the machine adds to them.
 fn stock_sql(dialect: Dialect) -> String {
-    let tables = format!("{}{}\n", title("the warehouse's tables"), text_file(&stock::tables(dialect)));
-    text_file(&format!("{tables}{}", machine::<stock::Reservation>(dialect)))
+    with_tables::<stock::Reservation>(&stock::tables(dialect), dialect)
+}
+
+/// The tables of an example, and what the machine adds to them.
+fn with_tables<M: StateMachine>(tables: &str, dialect: Dialect) -> String {
+    text_file(&format!("{}{}\n{}", title("tables"), text_file(tables), machine::<M>(dialect)))
 }
 
 /// The transition table, the texts of the schema in the order in which they run, and every statement of a machine.
