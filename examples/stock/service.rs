@@ -2,7 +2,7 @@
 //!
 //! The reservation moves first. Only when this call has moved it, the quantities follow, in the same transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use idem_runtime::prelude::*;
 use uuid::Uuid;
@@ -108,20 +108,19 @@ pub(crate) async fn release<DB: Warehouse>(
     }
 }
 
-/// Releases what was not paid in time. Of what was found some may be paid or released by now: each row has its own answer,
-/// and only those that this sweep has moved give their quantities back.
+/// Releases what was not paid in time, all of it at once. Of what was found some may be paid or released by now: each row
+/// has its own answer, and only those that this sweep has moved give their quantities back.
 pub(crate) async fn sweep<DB: Warehouse>(
     tx: &mut Tx<'_, DB>,
-    overdue: Vec<Goods>,
+    mut overdue: Vec<Goods>,
     sweep_no: &str,
 ) -> Result<Answer, StockError> {
-    let mut moved = Vec::new();
-    for goods in overdue {
-        if let Ok(Outcome::Applied(_)) = Reservation::row(goods.id).fire(Release).cause(sweep_no).run(&mut *tx).await {
-            moved.push(goods);
-        }
-    }
-    give_back(tx, &moved).await?;
+    let rows = Reservation::rows(overdue.iter().map(|goods| goods.id));
+    let outcomes = rows.fire(Release).cause(sweep_no).run(&mut *tx).await?;
+    let moved = outcomes.into_iter().filter(|(_, outcome)| matches!(outcome, Ok(Outcome::Applied(_))));
+    let moved: HashSet<Uuid> = moved.map(|(id, _)| id).collect();
+    overdue.retain(|goods| moved.contains(&goods.id));
+    give_back(tx, &overdue).await?;
     Ok(Answer::Swept(moved.len()))
 }
 

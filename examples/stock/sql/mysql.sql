@@ -145,6 +145,36 @@ SELECT status, version
   FROM reservations
  WHERE reservation_id = ?;
 
+-- Reservation: lock
+SELECT status, version
+  FROM reservations
+ WHERE reservation_id = ?
+   FOR UPDATE;
+
+-- Reservation: lock_now
+SELECT status, version
+  FROM reservations
+ WHERE reservation_id = ?
+   FOR UPDATE NOWAIT;
+
+-- Reservation: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, reservation_id CHAR(36) PATH '$')) AS given
+  STRAIGHT_JOIN reservations AS seen ON seen.reservation_id = UNHEX(REPLACE(given.reservation_id, '-', ''))
+   FOR UPDATE;
+
+-- Reservation: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, reservation_id CHAR(36) PATH '$')) AS given
+  STRAIGHT_JOIN reservations_history AS entry ON entry.reservation_id = UNHEX(REPLACE(given.reservation_id, '-', ''))
+ WHERE entry.event = ? AND entry.cause = ?;
+
+-- Reservation: many rows, enter
+INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
+SELECT seen.reservation_id, seen.version + 1, seen.status, ?, ?, ?, ?, NOW(6)
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, reservation_id CHAR(36) PATH '$')) AS given
+  STRAIGHT_JOIN reservations AS seen ON seen.reservation_id = UNHEX(REPLACE(given.reservation_id, '-', ''));
+
 -- Reservation: create, enter
 INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
 VALUES (?, 0, '', 'reserved', 'create', ?, ?, NOW(6));
@@ -232,6 +262,12 @@ SELECT seen.status AS status, seen.version AS version,
  WHERE seen.reservation_id = ?
    FOR UPDATE;
 
+-- Reservation: deduct, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, reservation_id CHAR(36) PATH '$')) AS given
+STRAIGHT_JOIN reservations AS seen ON seen.reservation_id = UNHEX(REPLACE(given.reservation_id, '-', ''))
+   SET status = 'deducted', trade_no = ?, deducted_at = NOW(6), version = seen.version + 1
+ WHERE seen.status = 'reserved';
+
 -- Reservation: release, enter
 INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
 SELECT reservation_id, version + 1, status, 'released', 'release', ?, ?, NOW(6)
@@ -273,3 +309,9 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM reservations_history WHERE reservation_id = ? AND target = 'released' FOR UPDATE)
  WHERE seen.reservation_id = ?
    FOR UPDATE;
+
+-- Reservation: release, fire_all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (nth FOR ORDINALITY, reservation_id CHAR(36) PATH '$')) AS given
+STRAIGHT_JOIN reservations AS seen ON seen.reservation_id = UNHEX(REPLACE(given.reservation_id, '-', ''))
+   SET status = 'released', version = seen.version + 1
+ WHERE seen.status = 'reserved';

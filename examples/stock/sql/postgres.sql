@@ -177,6 +177,26 @@ SELECT status, version
   FROM reservations
  WHERE reservation_id = $1;
 
+-- Reservation: lock
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $2::text, TRUE) AS now
+), locked AS MATERIALIZED (
+  SELECT seen.status AS status, seen.version AS version
+    FROM patience, reservations AS seen
+   WHERE seen.reservation_id = $1
+     FOR UPDATE OF seen
+)
+SELECT locked.status AS status, locked.version AS version,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+  LEFT JOIN locked ON TRUE;
+
+-- Reservation: lock_now
+SELECT status, version
+  FROM reservations
+ WHERE reservation_id = $1
+   FOR UPDATE NOWAIT;
+
 -- Reservation: create, insert
 WITH created AS (
   INSERT INTO reservations (reservation_id, order_id, line, sku, quantity, pay_until, status, version)
@@ -282,6 +302,41 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM reservations_history WHERE reservation_id = $1 AND target = 'deducted')
  WHERE seen.reservation_id = $1;
 
+-- Reservation: deduct, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.reservation_id
+    FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::reservations, json_build_object('reservation_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN reservations_history AS entry ON entry.reservation_id = given.reservation_id
+   WHERE entry.event = 'deduct' AND entry.cause = $3::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.reservation_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN reservations AS seen ON seen.reservation_id = given.reservation_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE reservations
+     SET status = 'deducted', trade_no = $1, deducted_at = clock_timestamp(), version = reservations.version + 1
+    FROM locked
+   WHERE reservations.reservation_id = locked.reservation_id AND reservations.status = locked.found_status AND reservations.status = 'reserved'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, reservations.version, reservations.reservation_id, locked.found_status AS source
+), entered AS (
+  INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
+  SELECT reservation_id, version, 'reserved', 'deducted', 'deduct', $3::text, $4::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;
+
 -- Reservation: release, fire
 WITH caused AS MATERIALIZED (
   SELECT version, fingerprint, 1 AS here
@@ -342,3 +397,38 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.reservation_id = $1
    AND passed.version = (SELECT MAX(version) FROM reservations_history WHERE reservation_id = $1 AND target = 'released')
  WHERE seen.reservation_id = $1;
+
+-- Reservation: release, fire_all
+WITH given AS MATERIALIZED (
+  SELECT list.nth, id.reservation_id
+    FROM json_array_elements($1::text::json) WITH ORDINALITY AS list (it, nth),
+         json_populate_record(NULL::reservations, json_build_object('reservation_id', list.it)) AS id
+), caused AS MATERIALIZED (
+  SELECT given.nth, entry.version, entry.fingerprint
+    FROM given
+    JOIN reservations_history AS entry ON entry.reservation_id = given.reservation_id
+   WHERE entry.event = 'release' AND entry.cause = $2::text
+), locked AS MATERIALIZED (
+  SELECT given.nth, seen.reservation_id, seen.status AS found_status, seen.version AS found_version
+    FROM given
+    JOIN reservations AS seen ON seen.reservation_id = given.reservation_id
+   ORDER BY given.nth
+     FOR UPDATE OF seen
+), moved AS (
+  UPDATE reservations
+     SET status = 'released', version = reservations.version + 1
+    FROM locked
+   WHERE reservations.reservation_id = locked.reservation_id AND reservations.status = locked.found_status AND reservations.status = 'reserved'
+     AND NOT EXISTS (SELECT FROM caused WHERE caused.nth = locked.nth)
+  RETURNING locked.nth, reservations.version, reservations.reservation_id, locked.found_status AS source
+), entered AS (
+  INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
+  SELECT reservation_id, version, 'reserved', 'released', 'release', $2::text, $3::text, clock_timestamp()
+    FROM moved
+)
+SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status, locked.found_version AS version,
+       caused.version AS caused, caused.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM given
+  LEFT JOIN locked ON locked.nth = given.nth
+  LEFT JOIN moved ON moved.nth = given.nth
+  LEFT JOIN caused ON caused.nth = given.nth;

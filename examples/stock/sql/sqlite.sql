@@ -138,6 +138,33 @@ SELECT status, version
   FROM reservations
  WHERE reservation_id = ?1;
 
+-- Reservation: lock
+SELECT status, version
+  FROM reservations
+ WHERE reservation_id = ?1;
+
+-- Reservation: lock_now
+SELECT status, version
+  FROM reservations
+ WHERE reservation_id = ?1;
+
+-- Reservation: many rows, read
+SELECT given.nth AS nth, seen.status AS status, seen.version AS version
+  FROM (SELECT list.key + 1 AS nth, list.value AS reservation_id FROM json_each(?1) AS list) AS given
+  JOIN reservations AS seen ON seen.reservation_id = unhex(replace(given.reservation_id, '-', ''));
+
+-- Reservation: many rows, caused
+SELECT given.nth AS nth, entry.version AS caused, entry.fingerprint AS caused_fingerprint, 1 AS caused_here
+  FROM (SELECT list.key + 1 AS nth, list.value AS reservation_id FROM json_each(?1) AS list) AS given
+  JOIN reservations_history AS entry ON entry.reservation_id = unhex(replace(given.reservation_id, '-', ''))
+ WHERE entry.event = ?2 AND entry.cause = ?3;
+
+-- Reservation: many rows, enter
+INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
+SELECT seen.reservation_id, seen.version + 1, seen.status, ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM (SELECT list.key + 1 AS nth, list.value AS reservation_id FROM json_each(?5) AS list) AS given
+  JOIN reservations AS seen ON seen.reservation_id = unhex(replace(given.reservation_id, '-', ''));
+
 -- Reservation: create, enter
 INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
 VALUES (?1, 0, '', 'reserved', 'create', ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now'));
@@ -221,6 +248,12 @@ SELECT seen.status AS status, seen.version AS version,
    AND passed.version = (SELECT MAX(version) FROM reservations_history WHERE reservation_id = ?1 AND target = 'deducted')
  WHERE seen.reservation_id = ?1;
 
+-- Reservation: deduct, fire_all
+UPDATE reservations
+   SET status = 'deducted', trade_no = ?1, deducted_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), version = reservations.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS reservation_id FROM json_each(?2) AS list) AS given
+ WHERE reservations.reservation_id = unhex(replace(given.reservation_id, '-', '')) AND reservations.status = 'reserved';
+
 -- Reservation: release, enter
 INSERT INTO reservations_history (reservation_id, version, source, target, event, cause, fingerprint, at)
 SELECT reservation_id, version + 1, status, 'released', 'release', ?1, ?2, strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -261,3 +294,9 @@ SELECT seen.status AS status, seen.version AS version,
     ON passed.reservation_id = ?1
    AND passed.version = (SELECT MAX(version) FROM reservations_history WHERE reservation_id = ?1 AND target = 'released')
  WHERE seen.reservation_id = ?1;
+
+-- Reservation: release, fire_all
+UPDATE reservations
+   SET status = 'released', version = reservations.version + 1
+  FROM (SELECT list.key + 1 AS nth, list.value AS reservation_id FROM json_each(?1) AS list) AS given
+ WHERE reservations.reservation_id = unhex(replace(given.reservation_id, '-', '')) AND reservations.status = 'reserved';
