@@ -189,7 +189,7 @@ SELECT made.reservation_id AS id_0, seen.status AS status, seen.version AS versi
   FROM reservations_history AS made
   LEFT JOIN reservations AS seen
     ON seen.reservation_id = made.reservation_id
- WHERE made.event = 'create' AND made.cause = ?
+ WHERE made.create_cause = ?
    LOCK IN SHARE MODE;
 
 -- Reservation: create, met
