@@ -8,6 +8,9 @@ mod payment;
 #[path = "../examples/order/machine.rs"]
 mod order;
 
+#[path = "../examples/stock/machine.rs"]
+mod stock;
+
 #[path = "support/example.rs"]
 mod example;
 
@@ -23,6 +26,7 @@ fn postgres_sql() {
     let dialect = Dialect::Postgres;
     expect_file!["../examples/payment/sql/postgres.sql"].assert_eq(&payment_sql(dialect));
     expect_file!["../examples/order/sql/postgres.sql"].assert_eq(&order_sql(dialect));
+    expect_file!["../examples/stock/sql/postgres.sql"].assert_eq(&stock_sql(dialect));
 }
 
 #[test]
@@ -30,6 +34,7 @@ fn mysql_sql() {
     let dialect = Dialect::MySql;
     expect_file!["../examples/payment/sql/mysql.sql"].assert_eq(&payment_sql(dialect));
     expect_file!["../examples/order/sql/mysql.sql"].assert_eq(&order_sql(dialect));
+    expect_file!["../examples/stock/sql/mysql.sql"].assert_eq(&stock_sql(dialect));
 }
 
 #[test]
@@ -37,6 +42,7 @@ fn sqlite_sql() {
     let dialect = Dialect::Sqlite;
     expect_file!["../examples/payment/sql/sqlite.sql"].assert_eq(&payment_sql(dialect));
     expect_file!["../examples/order/sql/sqlite.sql"].assert_eq(&order_sql(dialect));
+    expect_file!["../examples/stock/sql/sqlite.sql"].assert_eq(&stock_sql(dialect));
 }
 
 #[test]
@@ -44,6 +50,7 @@ fn diagrams() {
     expect_file!["../examples/payment/diagram/payment.mmd"].assert_eq(&text_file(PaymentStatus::MERMAID));
     expect_file!["../examples/payment/diagram/order.mmd"].assert_eq(&text_file(payment::OrderStatus::MERMAID));
     expect_file!["../examples/order/diagram/order.mmd"].assert_eq(&text_file(order::OrderStatus::MERMAID));
+    expect_file!["../examples/stock/diagram/reservation.mmd"].assert_eq(&text_file(stock::Reservation::MERMAID));
 }
 
 /// The generator's seed is fixed: it makes the committed files again.
@@ -65,7 +72,16 @@ fn payment_sql(dialect: Dialect) -> String {
 
 /// Without idem's own records, which are the same as those of the payment.
 fn order_sql(dialect: Dialect) -> String {
-    text_file(&machine::<order::OrderStatus>(dialect))
+    with_tables::<order::OrderStatus>(&order::tables(dialect), dialect)
+}
+
+fn stock_sql(dialect: Dialect) -> String {
+    with_tables::<stock::Reservation>(&stock::tables(dialect), dialect)
+}
+
+/// The tables of an example, and what the machine adds to them.
+fn with_tables<M: StateMachine>(tables: &str, dialect: Dialect) -> String {
+    text_file(&format!("{}{}\n{}", title("tables"), text_file(tables), machine::<M>(dialect)))
 }
 
 /// The transition table, the texts of the schema in the order in which they run, and every statement of a machine.

@@ -1,6 +1,7 @@
-//! What can become of an order.
+//! What can become of an order, and the tables that it lives in.
 
 use idem_runtime::prelude::*;
+use idem_runtime::schema;
 
 /// The life of an order that leaves the house in several parcels.
 ///
@@ -30,4 +31,34 @@ pub(crate) enum OrderStatus {
     PartlyRefunded,
     #[state(terminal)]
     Refunded,
+}
+
+/// The shop's tables. The columns of the machine come from the machine: their type, their default and what keeps other
+/// values out. No unique index stops a second parcel or refund.
+pub(crate) fn tables(dialect: Dialect) -> String {
+    let columns = schema::columns::<OrderStatus>(dialect);
+    let time = match dialect {
+        Dialect::Postgres => "TIMESTAMPTZ",
+        Dialect::MySql => "DATETIME(6)",
+        Dialect::Sqlite => "TEXT",
+    };
+    format!(
+        "CREATE TABLE orders (
+  order_id BIGINT NOT NULL PRIMARY KEY,
+  price BIGINT NOT NULL,
+  parcels BIGINT NOT NULL,
+  sent BIGINT NOT NULL DEFAULT 0,
+  refunded BIGINT NOT NULL DEFAULT 0,
+  {columns},
+  trade_no VARCHAR(64),
+  paid BIGINT,
+  paid_at {time},
+  carrier VARCHAR(64),
+  shipped_at {time}
+);
+CREATE TABLE parcels (order_id BIGINT NOT NULL, parcel_no VARCHAR(64) NOT NULL);
+CREATE TABLE refunds (order_id BIGINT NOT NULL, refund_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE set_aside (order_id BIGINT NOT NULL, trade_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE expected (order_id BIGINT NOT NULL PRIMARY KEY, payments BIGINT NOT NULL, repayments BIGINT NOT NULL);"
+    )
 }

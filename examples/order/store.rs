@@ -13,38 +13,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{AssertSqlSafe, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
 use uuid::Uuid;
 
-use crate::machine::OrderStatus;
+use crate::machine::{self, OrderStatus};
 use crate::script::Order;
-
-/// The shop's tables. The columns of the machine come from the machine: their type, their default and what keeps other
-/// values out. No unique index stops a second parcel or refund.
-fn tables(dialect: Dialect) -> String {
-    let columns = schema::columns::<OrderStatus>(dialect);
-    let time = match dialect {
-        Dialect::Postgres => "TIMESTAMPTZ",
-        Dialect::MySql => "DATETIME(6)",
-        Dialect::Sqlite => "TEXT",
-    };
-    format!(
-        "CREATE TABLE orders (
-  order_id BIGINT NOT NULL PRIMARY KEY,
-  price BIGINT NOT NULL,
-  parcels BIGINT NOT NULL,
-  sent BIGINT NOT NULL DEFAULT 0,
-  refunded BIGINT NOT NULL DEFAULT 0,
-  {columns},
-  trade_no VARCHAR(64),
-  paid BIGINT,
-  paid_at {time},
-  carrier VARCHAR(64),
-  shipped_at {time}
-);
-CREATE TABLE parcels (order_id BIGINT NOT NULL, parcel_no VARCHAR(64) NOT NULL);
-CREATE TABLE refunds (order_id BIGINT NOT NULL, refund_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
-CREATE TABLE set_aside (order_id BIGINT NOT NULL, trade_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
-CREATE TABLE expected (order_id BIGINT NOT NULL PRIMARY KEY, payments BIGINT NOT NULL, repayments BIGINT NOT NULL);"
-    )
-}
 
 /// A value of a statement.
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +163,7 @@ pub(crate) async fn open<DB: Shop>(pool: &Pool<DB>, orders: &[Order]) -> Result<
     // Only PostgreSQL has a type of its own for the status, and it has to be there before the table.
     let status_type = schema::status_type::<OrderStatus>(dialect).map(str::to_owned);
     let history = schema::history::<OrderStatus>(dialect).map(str::to_owned);
-    for text in [status_type, Some(tables(dialect)), history].into_iter().flatten() {
+    for text in [status_type, Some(machine::tables(dialect)), history].into_iter().flatten() {
         DB::script(pool, text).await?;
     }
     let mut tx = idem.begin().await?;

@@ -1,7 +1,10 @@
 //! How a row begins, and what is told when it has begun before.
 
+use std::time::Duration;
+
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
+use sqlx::{MySql, Postgres};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
@@ -10,7 +13,7 @@ use crate::machines::quoted;
 use crate::shop::text_type;
 use crate::support::{
     BoxError, Called, Ended, Engine, NoAnswer, Scenario, Suite, TestDb, TestResult, drop_at_every_await, ensure,
-    on_every_engine, release_together,
+    on_engines, on_every_engine, release_together,
 };
 
 use self::cart::Pay;
@@ -33,6 +36,12 @@ pub(crate) fn add(suite: &mut Suite) {
             creations_of_one_identifier,
             creation_dropped_inside_a_transaction_that_commits,
         ]
+    );
+    on_engines!(
+        suite,
+        [Postgres, MySql],
+        "SQLite's transactions wait for one another at their beginning",
+        [creation_again_waits_for_no_other]
     );
 }
 
@@ -379,6 +388,20 @@ async fn create_until_told<DB: Engine>(
             answer => return answer,
         }
     }
+}
+
+/// What tells a request that comes again is found by an index: without one, MySQL locks every entry on its way.
+async fn creation_again_waits_for_no_other<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    create_tables(&db).await?;
+    let idem = db.idem(2).await?;
+    answer!(Cart::create(new(1, 1, 500)).cause("R1").run(&idem).await, Ok(Created::New(_)));
+    let mut other = idem.begin().await?;
+    answer!(Cart::create(new(2, 2, 500)).cause("R2").run(&mut *other).await, Ok(Created::New(_)));
+    let again = Cart::create(new(3, 1, 500)).cause("R1").run(&idem);
+    let again = tokio::time::timeout(Duration::from_secs(10), again).await?;
+    answer!(again, Ok(Created::Replayed(row)) if *row.id() == 1);
+    other.commit().await?;
+    Ok(())
 }
 
 /// A creation by itself: dropped at every await, killed at every step and raced.

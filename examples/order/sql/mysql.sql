@@ -1,3 +1,34 @@
+-- tables ------------------------------------------------------------------------------------------
+
+CREATE TABLE orders (
+  order_id BIGINT NOT NULL PRIMARY KEY,
+  price BIGINT NOT NULL,
+  parcels BIGINT NOT NULL,
+  sent BIGINT NOT NULL DEFAULT 0,
+  refunded BIGINT NOT NULL DEFAULT 0,
+  status ENUM (
+    'pending',
+    'paid',
+    'partly_shipped',
+    'shipped',
+    'delivered',
+    'cancelled',
+    'partly_refunded',
+    'refunded',
+    'part_shipped'
+  ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'pending',
+  version BIGINT NOT NULL DEFAULT 0,
+  trade_no VARCHAR(64),
+  paid BIGINT,
+  paid_at DATETIME(6),
+  carrier VARCHAR(64),
+  shipped_at DATETIME(6)
+);
+CREATE TABLE parcels (order_id BIGINT NOT NULL, parcel_no VARCHAR(64) NOT NULL);
+CREATE TABLE refunds (order_id BIGINT NOT NULL, refund_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE set_aside (order_id BIGINT NOT NULL, trade_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE expected (order_id BIGINT NOT NULL PRIMARY KEY, payments BIGINT NOT NULL, repayments BIGINT NOT NULL);
+
 -- OrderStatus -------------------------------------------------------------------------------------
 
 -- pay: Pending => Paid

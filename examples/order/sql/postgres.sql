@@ -1,3 +1,24 @@
+-- tables ------------------------------------------------------------------------------------------
+
+CREATE TABLE orders (
+  order_id BIGINT NOT NULL PRIMARY KEY,
+  price BIGINT NOT NULL,
+  parcels BIGINT NOT NULL,
+  sent BIGINT NOT NULL DEFAULT 0,
+  refunded BIGINT NOT NULL DEFAULT 0,
+  status order_status NOT NULL DEFAULT 'pending',
+  version BIGINT NOT NULL DEFAULT 0,
+  trade_no VARCHAR(64),
+  paid BIGINT,
+  paid_at TIMESTAMPTZ,
+  carrier VARCHAR(64),
+  shipped_at TIMESTAMPTZ
+);
+CREATE TABLE parcels (order_id BIGINT NOT NULL, parcel_no VARCHAR(64) NOT NULL);
+CREATE TABLE refunds (order_id BIGINT NOT NULL, refund_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE set_aside (order_id BIGINT NOT NULL, trade_no VARCHAR(64) NOT NULL, amount BIGINT NOT NULL);
+CREATE TABLE expected (order_id BIGINT NOT NULL PRIMARY KEY, payments BIGINT NOT NULL, repayments BIGINT NOT NULL);
+
 -- OrderStatus -------------------------------------------------------------------------------------
 
 -- pay: Pending => Paid

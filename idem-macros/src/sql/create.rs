@@ -2,7 +2,7 @@
 
 use syn::{GenericArgument, PathArguments, Type};
 
-use super::history::{columns, values};
+use super::history::{columns, has_created_column, values};
 use super::unique::holds;
 use super::writer::{Writer, clause, literal};
 use super::{Bind, CreateSql, Dialect, PerDialect, Statement, shared_lock};
@@ -86,14 +86,20 @@ fn caused(dialect: Dialect, model: &Model, history: &History) -> Statement {
     let mut w = Writer::new(dialect, model, 0, &[Bind::Cause]);
     let (ids, status, version) = (ids(model, &w, "made"), w.status_text("seen"), w.version_if_any("seen"));
     let (table, entries, same) = (w.table(), w.quoted_path(&history.table), w.same_id("seen", "made"));
-    let (name, cause, lock) = (literal(CREATE), w.text(Bind::Cause), clause(shared_lock(dialect)));
+    let (cause, lock) = (w.text(Bind::Cause), clause(shared_lock(dialect)));
+    // By the column that the index is on: MySQL does not see that it says the same, and would lock every entry.
+    let caused = if has_created_column(dialect, model, history) {
+        format!("made.create_cause = {cause}")
+    } else {
+        format!("made.event = {} AND made.cause = {cause}", literal(CREATE))
+    };
     let sql = format!(
         "SELECT {ids}, {status} AS status, {version} AS version,
        made.version AS made, made.fingerprint AS made_fingerprint
   FROM {entries} AS made
   LEFT JOIN {table} AS seen
     ON {same}
- WHERE made.event = {name} AND made.cause = {cause}{lock}"
+ WHERE {caused}{lock}"
     );
     w.finish(sql)
 }

@@ -88,7 +88,7 @@ pub(super) fn create_table(dialect: Dialect, model: &Model, history: &History) -
 
 /// MySQL has no partial index: a column holds the causes of creations, and NULL for every other entry.
 fn created_by(dialect: Dialect, model: &Model, history: &History) -> Option<(String, String)> {
-    if dialect != Dialect::MySql || !has_created_index(model, history) {
+    if !has_created_column(dialect, model, history) {
         return None;
     }
     let created = format!("CASE WHEN event = {} THEN cause END", literal(CREATE));
@@ -110,6 +110,11 @@ fn created_index(dialect: Dialect, model: &Model, history: &History, w: &Writer<
         _ => (index, w.quoted_path(&history.table)),
     };
     format!(";\nCREATE UNIQUE INDEX IF NOT EXISTS {index}\n    ON {table} (cause)\n WHERE event = {event}")
+}
+
+/// Whether a column of their own holds the causes of creations.
+pub(super) fn has_created_column(dialect: Dialect, model: &Model, history: &History) -> bool {
+    dialect == Dialect::MySql && has_created_index(model, history)
 }
 
 /// Where a cause moves one row only, that index is there already.

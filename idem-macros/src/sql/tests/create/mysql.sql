@@ -34,7 +34,7 @@ SELECT made.cart_id AS id_0, seen.status AS status, seen.version AS version,
   FROM carts_history AS made
   LEFT JOIN carts AS seen
     ON seen.cart_id = made.cart_id
- WHERE made.event = 'create' AND made.cause = ?
+ WHERE made.create_cause = ?
    LOCK IN SHARE MODE
 -- [Value(1), Value(2), Value(0)]
 SELECT seen.cart_id AS id_0, seen.status AS status, seen.version AS version,
