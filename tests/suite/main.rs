@@ -11,6 +11,7 @@ mod effects;
 mod endings;
 mod foreign;
 mod guard;
+mod interleavings;
 mod keys;
 mod locks;
 mod machines;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     endings::add(&mut suite);
     foreign::add(&mut suite);
     guard::add(&mut suite);
+    interleavings::add(&mut suite);
     keys::add(&mut suite);
     locks::add(&mut suite);
     notes::add(&mut suite);
