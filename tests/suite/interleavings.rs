@@ -187,15 +187,18 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
         self.db.execute(insert).await.map(|_| id)
     }
 
-    /// The row's status and version, and its history, an entry a line.
+    /// The row's status and version, and its history, an entry a line. By statements whose text stays the same: a driver
+    /// that forgets old ones for each new one is slow.
     async fn found(&self, id: i64) -> Result<(String, String), BoxError> {
         let (table, column) = (M::TABLE, Self::id_column());
-        let row = self.db.rows(format!("SELECT status, version FROM {table} WHERE {column} = {id}")).await?;
-        let entries = format!(
-            "SELECT version, source, target, event, cause FROM {table}_history WHERE {column} = {id} ORDER BY version"
-        );
+        let row = sql::<DB>(&format!("SELECT status, version FROM {table} WHERE {column} = ?"));
+        let entries = sql::<DB>(&format!(
+            "SELECT version, source, target, event, cause FROM {table}_history WHERE {column} = ? ORDER BY version"
+        ));
         let lines = |rows: Vec<Vec<String>>| rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>().join("\n");
-        Ok((lines(row), lines(self.db.rows(entries).await?)))
+        let mut tx = self.idem.begin().await?;
+        let row = lines(row.bind(id).rows(&mut *tx).await?);
+        Ok((row, lines(entries.bind(id).rows(&mut *tx).await?)))
     }
 
     /// Plays both in every order.
@@ -339,7 +342,7 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
                 Ok::<_, BoxError>(())
             })
             .await?;
-        ensure!(schedules.len() == 6, "all orders of two steps: {schedules:?}");
+        ensure!(schedules.len() == 4, "all orders of two steps: {schedules:?}");
         Ok(())
     }
 }
@@ -469,8 +472,8 @@ async fn kit_goes_on_after_a_deadlock<DB: Engine>(db: TestDb<DB>) -> TestResult 
         .run(async |_, answers| {
             let done = answers.iter().filter(|answer| answer.is_ok()).count();
             let expected = if DB::DIALECT == Dialect::Sqlite { 2 } else { 1 };
-            let values = db.text("SELECT SUM(value) FROM counter").await?;
-            ensure!(done == expected && values == (2 * done).to_string(), "{values}: {answers:?}");
+            let values = db.rows("SELECT value FROM counter").await?;
+            ensure!(done == expected && values == [[done.to_string()], [done.to_string()]], "{values:?}: {answers:?}");
             Ok::<_, BoxError>(())
         })
         .await?;
