@@ -37,15 +37,17 @@ pub(crate) fn add(suite: &mut Suite) {
 
 /// What a caller was told of the row that it fired at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+pub(crate) enum Told {
     Applied(i64),
     Replayed,
     Already,
 }
 
-type Answer = Result<Told, TransitionError>;
+/// What a call answers.
+pub(crate) type Answer = Result<Told, TransitionError>;
 
-fn told<M: StateMachine + HasVersion, T: State<M>>(outcome: Outcome<M, T>) -> Told {
+/// An outcome without its types.
+pub(crate) fn told<M: StateMachine + HasVersion, T: State<M>>(outcome: Outcome<M, T>) -> Told {
     match outcome {
         Outcome::Applied(row) => Told::Applied(row.version()),
         Outcome::Replayed(_) => Told::Replayed,
@@ -54,36 +56,39 @@ fn told<M: StateMachine + HasVersion, T: State<M>>(outcome: Outcome<M, T>) -> To
 }
 
 /// A machine whose events can be fired by their names.
-trait ByName: StateMachine + Copy + PartialEq + std::fmt::Debug {
+pub(crate) trait ByName: StateMachine + Copy + PartialEq + std::fmt::Debug {
+    /// Fires at a row, whatever its state and version.
     async fn fire<DB: Engine>(event: &str, id: i64, cause: Option<&str>, tx: &mut Tx<'_, DB>) -> Answer;
 
+    /// Loads a row.
     async fn load<DB: Engine>(id: i64, on: impl On<DB = DB>) -> Result<Row<Self>, TransitionError>;
 
     /// Fires at a row that was loaded, its state known by type.
     async fn fire_loaded<DB: Engine>(event: &str, source: Self, row: Row<Self>, tx: &mut Tx<'_, DB>) -> Answer;
 }
 
+/// Implements [`ByName`]: each event with its sources and a value.
 macro_rules! by_name {
     ($Machine:ident, $($event:literal [$($Source:ident)+] $value:expr;)+) => {
-        impl ByName for $Machine {
-            async fn fire<DB: Engine>(event: &str, id: i64, cause: Option<&str>, tx: &mut Tx<'_, DB>) -> Answer {
+        impl $crate::interleavings::ByName for $Machine {
+            async fn fire<DB: $crate::support::Engine>(event: &str, id: i64, cause: Option<&str>, tx: &mut Tx<'_, DB>) -> $crate::interleavings::Answer {
                 match (event, cause) {
                     $(
-                        ($event, None) => $Machine::row(id).fire($value).any_version().run(tx).await.map(told),
-                        ($event, Some(cause)) => $Machine::row(id).fire($value).cause(cause).run(tx).await.map(told),
+                        ($event, None) => $Machine::row(id).fire($value).any_version().run(tx).await.map($crate::interleavings::told),
+                        ($event, Some(cause)) => $Machine::row(id).fire($value).cause(cause).run(tx).await.map($crate::interleavings::told),
                     )+
                     _ => panic!("`{event}` is not in the list of events"),
                 }
             }
 
-            async fn load<DB: Engine>(id: i64, on: impl On<DB = DB>) -> Result<Row<Self>, TransitionError> {
+            async fn load<DB: $crate::support::Engine>(id: i64, on: impl idem_runtime::On<DB = DB>) -> Result<Row<Self>, TransitionError> {
                 $Machine::row(id).load(on).await
             }
 
-            async fn fire_loaded<DB: Engine>(event: &str, source: Self, row: Row<Self>, tx: &mut Tx<'_, DB>) -> Answer {
+            async fn fire_loaded<DB: $crate::support::Engine>(event: &str, source: Self, row: Row<Self>, tx: &mut Tx<'_, DB>) -> $crate::interleavings::Answer {
                 match (event, source) {
                     $($(
-                        ($event, $Machine::$Source) => row.in_state::<$Source>()?.fire($value).run(tx).await.map(told),
+                        ($event, $Machine::$Source) => row.in_state::<$Source>()?.fire($value).run(tx).await.map($crate::interleavings::told),
                     )+)+
                     _ => panic!("`{event}` from {source:?} is not in the list of events"),
                 }
@@ -91,6 +96,8 @@ macro_rules! by_name {
         }
     };
 }
+
+pub(crate) use by_name;
 
 by_name!(OrderStatus,
     "pay"    [Pending]      pay();

@@ -29,6 +29,7 @@ mod support;
 mod transactions;
 mod unique_while;
 mod values;
+mod walks;
 
 use std::process::ExitCode;
 
@@ -59,5 +60,6 @@ fn main() -> ExitCode {
     transactions::add(&mut suite);
     unique_while::add(&mut suite);
     values::add(&mut suite);
+    walks::add(&mut suite);
     suite.run()
 }
