@@ -94,7 +94,7 @@ type Part<'i, DB, R, T> = (String, Box<dyn Script<DB, R, T> + 'i>);
 
 /// A schedule after which the check failed, or that could not be played.
 #[derive(Debug, thiserror::Error)]
-#[error("in the schedule `{schedule}`: {reason}")]
+#[error("{}: {reason}", place(schedule))]
 pub struct Failure {
     schedule: String,
     reason: BoxDynError,
@@ -245,6 +245,10 @@ impl<DB: SqlDialect, R, T> fmt::Debug for Interleaving<'_, DB, R, T> {
         let names: Vec<_> = self.scripts.iter().map(|(name, _)| name).collect();
         f.debug_struct("Interleaving").field("scripts", &names).field("only", &self.only).finish_non_exhaustive()
     }
+}
+
+fn place(schedule: &str) -> String {
+    if schedule.is_empty() { "before the first step".to_owned() } else { format!("in the schedule `{schedule}`") }
 }
 
 impl Failure {

@@ -212,8 +212,8 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
     async fn race(&self, how: How) -> TestResult {
         let winners = std::cell::RefCell::new(BTreeSet::new());
         let schedules = Interleaving::new(self.idem, async || self.new_row().await)
-            .script("a", async |caller, id| self.play(&caller, id, how, 0).await)
-            .script("b", async |caller, id| self.play(&caller, id, how, 1).await)
+            .script("a", async |caller, id| self.play(caller, id, how, 0).await)
+            .script("b", async |caller, id| self.play(caller, id, how, 1).await)
             .run(async |id, answers| {
                 winners.borrow_mut().insert(self.check(id, how, &answers).await?);
                 Ok::<_, BoxError>(())
@@ -224,29 +224,38 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
         Ok(())
     }
 
-    async fn play(&self, caller: &Caller<DB>, id: i64, how: How, who: usize) -> Answer {
-        if how == How::Loaded {
-            return self.play_loaded(caller, id, who).await;
-        }
+    /// Gives what the caller was told, and at which version it had loaded the row, if it had.
+    async fn play(&self, caller: Caller<DB>, id: i64, how: How, who: usize) -> (Answer, Option<i64>) {
+        let loaded = Cell::new(None);
+        let answer = match how {
+            How::Loaded => self.play_loaded(&caller, id, who, &loaded).await,
+            How::WithCause | How::WithoutCause => self.play_by_id(&caller, id, how.cause(who), who).await,
+        };
+        (answer, loaded.get())
+    }
+
+    async fn play_by_id(&self, caller: &Caller<DB>, id: i64, cause: Option<&str>, who: usize) -> Answer {
         caller.step("fire").await;
         let mut tx = caller.begin().await?;
-        let told = M::fire(self.events[who], id, how.cause(who), &mut tx).await?;
+        let told = M::fire(self.events[who], id, cause, &mut tx).await?;
         caller.step("commit").await;
         tx.commit().await?;
         Ok(told)
     }
 
-    async fn play_loaded(&self, caller: &Caller<DB>, id: i64, who: usize) -> Answer {
+    async fn play_loaded(&self, caller: &Caller<DB>, id: i64, who: usize, loaded: &Cell<Option<i64>>) -> Answer {
         let (event, source) = (self.events[who], self.source);
         caller.step("load").await;
         // SQLite's only writer would load and fire without anybody in between.
         let (mut tx, row) = if DB::DIALECT == Dialect::Sqlite {
             let row = M::load(id, caller.idem()).await?;
+            loaded.set(Some(row.version()));
             caller.step("fire").await;
             (caller.begin().await?, row)
         } else {
             let mut tx = caller.begin().await?;
             let row = M::load(id, &mut *tx).await?;
+            loaded.set(Some(row.version()));
             caller.step("fire").await;
             (tx, row)
         };
@@ -257,14 +266,16 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
     }
 
     /// Compares what is there, and what they were told, with the machine's table. Gives who moved the row first.
-    async fn check(&self, id: i64, how: How, answers: &[Answer]) -> Result<usize, BoxError> {
-        let mut applied: Vec<_> = (0..2).filter_map(|who| Some((applied_version(&answers[who])?, who))).collect();
+    async fn check(&self, id: i64, how: How, answers: &[(Answer, Option<i64>)]) -> Result<usize, BoxError> {
+        let mut applied: Vec<_> = (0..2).filter_map(|who| Some((applied_version(&answers[who].0)?, who))).collect();
         applied.sort_unstable();
         let (mut state, mut entries) = (self.source, Vec::new());
         for (moved, (version, who)) in (BEGINNING + 1..).zip(&applied) {
             let (event, cause) = (self.events[*who], how.cause(*who).unwrap_or("NULL"));
             let target = edge(state, event).ok_or_else(|| format!("{event} moved the row out of {state:?}"))?;
             ensure!(*version == moved, "{event} made version {version}, not {moved}");
+            let loaded = answers[*who].1;
+            ensure!(loaded.is_none_or(|it| it + 1 == moved), "{event} was fired at version {loaded:?}, not {moved}");
             entries.push(format!("{version} {} {} {event} {cause}", state.stored(), target.stored()));
             state = target;
         }
@@ -279,14 +290,18 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
     }
 
     /// The answer of one whose rival has moved the row to this state.
-    fn check_refusal(&self, how: How, state: M, who: usize, answer: &Answer) -> TestResult {
-        let (event, loaded) = (self.events[who], how == How::Loaded);
+    fn check_refusal(&self, how: How, state: M, who: usize, refused: &(Answer, Option<i64>)) -> TestResult {
+        let (event, (answer, loaded)) = (self.events[who], refused);
         let is_target = M::TRANSITIONS.iter().any(|edge| edge.event == event && edge.target == state);
         let winner = how.cause(1 - who);
         let (accepted, found) = (edge(state, event).is_some(), BEGINNING + 1);
         let right = match answer {
-            Err(TransitionError::NotInState { found, .. }) => loaded && *found == state.name(),
-            Err(TransitionError::Stale { expected: BEGINNING, found: it, .. }) => loaded && accepted && *it == found,
+            _ if *loaded == Some(found) => {
+                matches!(answer, Err(TransitionError::NotInState { found, .. }) if *found == state.name())
+            }
+            Err(TransitionError::Stale { expected, found: it, .. }) => {
+                accepted && Some(*expected) == *loaded && *it == found
+            }
             Ok(Told::Already) => !accepted && is_target && winner.is_none(),
             Err(TransitionError::OtherCause { recorded, .. }) => {
                 !accepted && is_target && winner.is_some() && recorded.as_deref() == winner
@@ -320,7 +335,7 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
                 drop(tx);
                 Ok(told)
             })
-            .script("on", async |caller, id| self.play(&caller, id, How::WithoutCause, 1).await)
+            .script("on", async |caller: Caller<DB>, id| self.play_by_id(&caller, id, None, 1).await)
             .run(check)
             .await?;
         ensure!(schedules.iter().any(|schedule| schedule.contains("on.fire(waits) back.drop")), "{schedules:?}");
