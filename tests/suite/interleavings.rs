@@ -56,7 +56,7 @@ pub(crate) fn told<M: StateMachine + HasVersion, T: State<M>>(outcome: Outcome<M
 }
 
 /// A machine whose events can be fired by their names.
-pub(crate) trait ByName: StateMachine + Copy + PartialEq + std::fmt::Debug {
+pub(crate) trait ByName: HasVersion + Copy + PartialEq + std::fmt::Debug {
     /// Fires at a row, whatever its state and version.
     async fn fire<DB: Engine>(event: &str, id: i64, cause: Option<&str>, tx: &mut Tx<'_, DB>) -> Answer;
 
