@@ -108,6 +108,8 @@ impl<DB: SqlDialect> Idem<DB> {
     async fn writers_turn(&self) -> Result<Option<OwnedMutexGuard<()>>, Error> {
         let Some(writer) = &self.engine.writer else { return Ok(None) };
         let turn = Arc::clone(writer).lock_owned();
+        #[cfg(feature = "testing")]
+        let turn = crate::testing::in_queue(turn);
         let turn = tokio::time::timeout(self.engine.pool.options().get_acquire_timeout(), turn).await;
         turn.map(Some).map_err(|_| Error::Database(sqlx::Error::PoolTimedOut))
     }
@@ -127,6 +129,23 @@ impl<DB: SqlDialect> Idem<DB> {
             return Err(Error::SecondConnection);
         }
         Ok(())
+    }
+
+    /// An engine with one connection of its own, like that of one more process, in the same queue of writers.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn sibling(&self) -> Result<Self, Error> {
+        let pool = self.engine.pool.options().clone().min_connections(0).max_connections(1);
+        let pool = pool.connect_lazy_with((*self.engine.pool.connect_options()).clone());
+        if DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.engine.pool).await? {
+            return Err(Error::Configuration("callers of their own need a file: `:memory:` is one connection's"));
+        }
+        Ok(Self::over(pool, self.engine.writer.clone()))
+    }
+
+    fn over(pool: Pool<DB>, writer: Option<Arc<Mutex<()>>>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { engine: Arc::new(Engine { pool, id, writer, in_flight: InFlight::default() }) }
     }
 
     pub(crate) fn in_flight(&self) -> &InFlight {
@@ -158,29 +177,20 @@ impl<DB: SqlDialect> Builder<DB> {
     /// [`Error::Configuration`] for a pool of several connections to SQLite's `:memory:`, where each connection has a
     /// database of its own or locks that no one waits for; [`Error::Database`] when the database cannot be reached.
     pub async fn build(self) -> Result<Idem<DB>, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        if DB::DIALECT == Dialect::Sqlite {
-            self.check_memory().await?;
-        }
-        let engine = Engine {
-            pool: self.pool,
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            writer: DB::ONE_WRITER.then(Arc::default),
-            in_flight: InFlight::default(),
-        };
-        Ok(Idem { engine: Arc::new(engine) })
-    }
-
-    async fn check_memory(&self) -> Result<(), Error> {
-        let mut connection = self.pool.acquire().await.map_err(Error::Database)?;
-        let main = "SELECT file FROM pragma_database_list WHERE name = 'main'";
-        let row = DB::fetch_optional(&mut connection, main).await.map_err(Error::Database)?;
-        let file = row.and_then(|row| DB::text(&row, "file").ok().flatten()).unwrap_or_default();
-        if file.is_empty() && self.pool.options().get_max_connections() > 1 {
+        let many = self.pool.options().get_max_connections() > 1;
+        if DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.pool).await? && many {
             return Err(Error::Configuration(
                 "`:memory:` needs a pool of one connection: `SqlitePoolOptions::new().max_connections(1)`",
             ));
         }
-        Ok(())
+        Ok(Idem::over(self.pool, DB::ONE_WRITER.then(Arc::default)))
     }
+}
+
+/// Whether the database of SQLite is in no file.
+async fn is_in_memory<DB: SqlDialect>(pool: &Pool<DB>) -> Result<bool, Error> {
+    let mut connection = pool.acquire().await.map_err(Error::Database)?;
+    let main = "SELECT file FROM pragma_database_list WHERE name = 'main'";
+    let row = DB::fetch_optional(&mut connection, main).await.map_err(Error::Database)?;
+    Ok(row.and_then(|row| DB::text(&row, "file").ok().flatten()).unwrap_or_default().is_empty())
 }

@@ -17,6 +17,8 @@ mod on;
 mod record;
 pub mod schema;
 mod steps;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tx;
 
 pub use dialect::{Dialect, SqlDialect};

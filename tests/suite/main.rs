@@ -11,6 +11,7 @@ mod effects;
 mod endings;
 mod foreign;
 mod guard;
+mod interleavings;
 mod keys;
 mod locks;
 mod machines;
@@ -30,6 +31,7 @@ mod support;
 mod transactions;
 mod unique_while;
 mod values;
+mod walks;
 
 use std::process::ExitCode;
 
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     endings::add(&mut suite);
     foreign::add(&mut suite);
     guard::add(&mut suite);
+    interleavings::add(&mut suite);
     keys::add(&mut suite);
     locks::add(&mut suite);
     migrations::add(&mut suite);
@@ -61,5 +64,6 @@ fn main() -> ExitCode {
     transactions::add(&mut suite);
     unique_while::add(&mut suite);
     values::add(&mut suite);
+    walks::add(&mut suite);
     suite.run()
 }
