@@ -215,7 +215,8 @@ impl<M: ByName, DB: Engine> Pair<'_, M, DB> {
             .script("a", async |caller, id| self.play(caller, id, how, 0).await)
             .script("b", async |caller, id| self.play(caller, id, how, 1).await)
             .run(async |id, answers| {
-                winners.borrow_mut().insert(self.check(id, how, &answers).await?);
+                let winner = self.check(id, how, &answers).await?;
+                winners.borrow_mut().insert(winner);
                 Ok::<_, BoxError>(())
             })
             .await?;
