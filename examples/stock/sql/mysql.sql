@@ -106,6 +106,19 @@ END;
 DROP TRIGGER IF EXISTS reservations_status_guard_update;
 DROP TRIGGER IF EXISTS reservations_status_guard_insert;
 
+-- Reservation: adopt
+-- idem: reservations_status_version a67d0418
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE `reservations`
+  ADD COLUMN `version` BIGINT NOT NULL DEFAULT 0;
+
+-- Reservation: adopt
+-- idem: reservations_status_values 57c2a2ae
+-- Before the release that adds a value, after the one that removes one. No row may hold another value.
+ALTER TABLE reservations
+  MODIFY status VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'reserved',
+  ADD CONSTRAINT reservations_status_check CHECK (status IN ('reserved', 'deducted', 'released'));
+
 -- Reservation: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
             WHEN SUM(LOCATE('_guard_fcaada2e', ACTION_STATEMENT) > 0) = 2 THEN 'installed'

@@ -100,6 +100,12 @@ END;
 DROP TRIGGER IF EXISTS reservations_status_guard_update;
 DROP TRIGGER IF EXISTS reservations_status_guard_insert;
 
+-- Reservation: adopt
+-- idem: reservations_status_version 47ba2ca0
+-- Programs that do not know the column go on: a row that they insert begins at 0.
+ALTER TABLE "reservations"
+  ADD COLUMN "version" INTEGER NOT NULL DEFAULT 0;
+
 -- Reservation: which guard
 SELECT CASE WHEN COUNT(*) < 2 THEN 'missing'
             WHEN SUM(instr(sql, '_guard_fcaada2e') > 0) = 2 THEN 'installed'
