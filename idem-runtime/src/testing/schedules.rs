@@ -96,8 +96,8 @@ mod tests {
         let mut schedules = Schedules::default();
         let mut runs = 0;
         loop {
-            // The second caller has no step in every other run.
-            play(&mut schedules, vec![2, runs % 2]);
+            // The second caller has a step in every other run only.
+            play(&mut schedules, vec![2, (runs + 1) % 2]);
             runs += 1;
             if !schedules.advance() {
                 break;
