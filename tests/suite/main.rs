@@ -18,6 +18,7 @@ mod notes;
 mod pools;
 mod prepared;
 mod races;
+mod reports;
 mod rows;
 mod schema_changes;
 mod seats;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);
+    reports::add(&mut suite);
     rows::add(&mut suite);
     schema_changes::add(&mut suite);
     seats::add(&mut suite);
