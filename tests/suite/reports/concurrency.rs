@@ -285,12 +285,12 @@ async fn pay_through<DB: Engine>(idem: &Idem<DB>, order_id: i64, checkout: bool)
     let trade_no = "T1".to_owned();
     if checkout {
         let pay = checkout::Pay { trade_no };
-        return told(Checkout::row(order_id).fire(pay).cause("T1").run(idem).await?);
+        return told(&Checkout::row(order_id).fire(pay).cause("T1").run(idem).await?);
     }
-    told(OrderStatus::row(order_id).fire(pay("T1")).cause("T1").run(idem).await?)
+    told(&OrderStatus::row(order_id).fire(pay("T1")).cause("T1").run(idem).await?)
 }
 
-fn told<M: StateMachine, T>(outcome: Outcome<M, T>) -> Result<bool, TransitionError> {
+fn told<M: StateMachine, T>(outcome: &Outcome<M, T>) -> Result<bool, TransitionError> {
     match outcome {
         Outcome::Applied(_) => Ok(true),
         Outcome::Replayed(_) => Ok(false),

@@ -24,41 +24,31 @@ pub(crate) fn add(suite: &mut Suite) {
     );
 }
 
-/// How many times a write is given up before it is let through.
+/// How many times the triggers below give up a write before they let it through.
 const GIVEN_UP: i64 = 2;
 
 /// Lets the database give up whoever inserts into the table, for the first times. No rollback undoes the count.
 async fn give_up_inserts<DB: Engine>(db: &TestDb<DB>, table: &str) -> TestResult {
-    let trigger = match DB::DIALECT {
-        Dialect::Postgres => {
-            db.execute("CREATE SEQUENCE tries").await?;
-            db.execute(format!(
-                "CREATE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 IF nextval('tries') <= {GIVEN_UP} THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF; \
-                 RETURN NEW; END $$"
-            ))
-            .await?;
-            format!("CREATE TRIGGER give_up BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION give_up()")
-        }
-        _ => {
-            db.execute("CREATE TABLE tries (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = MyISAM").await?;
-            format!(
-                "CREATE TRIGGER give_up BEFORE INSERT ON {table} FOR EACH ROW BEGIN \
-                 INSERT INTO tries VALUES (); \
-                 IF (SELECT COUNT(*) FROM tries) <= {GIVEN_UP} THEN \
-                 SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'given up'; END IF; END"
-            )
-        }
+    let (count, then) = if DB::DIALECT == Dialect::Postgres {
+        (POSTGRES_COUNT, "EXECUTE FUNCTION give_up()")
+    } else {
+        (MYSQL_COUNT, MYSQL_GIVE_UP)
     };
-    db.execute(trigger).await.map(drop)
+    db.execute(count).await?;
+    db.execute(format!("CREATE TRIGGER give_up BEFORE INSERT ON {table} FOR EACH ROW {then}")).await.map(drop)
 }
+
+const POSTGRES_COUNT: &str = "CREATE SEQUENCE tries; \
+     CREATE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+     IF nextval('tries') <= 2 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF; RETURN NEW; END $$";
+const MYSQL_COUNT: &str = "CREATE TABLE tries (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = MyISAM";
+const MYSQL_GIVE_UP: &str = "BEGIN INSERT INTO tries VALUES (); IF (SELECT COUNT(*) FROM tries) <= 2 THEN \
+     SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'given up'; END IF; END";
 
 /// How many inserts the database has seen.
 async fn tries<DB: Engine>(db: &TestDb<DB>) -> Result<i64, BoxError> {
-    match DB::DIALECT {
-        Dialect::Postgres => db.integer("SELECT last_value FROM tries").await,
-        _ => db.integer("SELECT COUNT(*) FROM tries").await,
-    }
+    let is_postgres = DB::DIALECT == Dialect::Postgres;
+    db.integer(if is_postgres { "SELECT last_value FROM tries" } else { "SELECT COUNT(*) FROM tries" }).await
 }
 
 async fn s36_idem_runs_its_own_transaction_again<DB: Engine>(db: TestDb<DB>) -> TestResult {

@@ -21,6 +21,11 @@ async fn pay(pool: &PgPool) -> Result<(), TransitionError> {
     Ok(())
 }
 
+async fn pay_all(pool: &PgPool) -> Result<(), TransitionError> {
+    OrderStatus::rows([1, 2]).fire(order_status::Pay).run(pool).await?;
+    Ok(())
+}
+
 async fn place(pool: &PgPool) -> Result<(), TransitionError> {
     OrderStatus::create(order_status::New { order_id: 1 }).run(pool).await?;
     Ok(())
@@ -32,5 +37,5 @@ async fn pay_later(pool: &PgPool) {
 }
 
 fn main() {
-    let _ = (pay, place, pay_later);
+    let _ = (pay, pay_all, place, pay_later);
 }
