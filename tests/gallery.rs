@@ -59,7 +59,7 @@ const CHAPTERS: [(&str, &str, Reporter); 4] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reporter {
     Macro,
-    /// Its errors have a code.
+    /// Its errors have a code, or name the lint that makes errors of them.
     Rustc,
 }
 
@@ -117,7 +117,8 @@ impl Case {
     }
 
     fn reporter(&self) -> Reporter {
-        if self.stderr.starts_with("error[") { Reporter::Rustc } else { Reporter::Macro }
+        let is_lint = self.stderr.contains("the lint level is defined here");
+        if is_lint || self.stderr.starts_with("error[") { Reporter::Rustc } else { Reporter::Macro }
     }
 
     /// The first line of each error, without rustc's code.

@@ -29,7 +29,7 @@ pub use repair::{Repair, RepairSql};
 #[doc(hidden)]
 pub use row::in_known_state;
 pub use row::{AnyState, Handle, Row};
-pub use rows::{ByRow, Outcomes, Rows};
+pub use rows::{ByRow, ForRow, Outcomes, Rows};
 #[doc(hidden)]
 pub use spec::{Assigned, Columns, EventSpec, MachineSpec};
 pub use statement::{Bind, BulkSql, CreateSql, EventSql, MachineSql, Statement, UniqueWhileSql};

@@ -21,6 +21,7 @@ mod pools;
 mod prepared;
 mod races;
 mod releases;
+mod reports;
 mod rows;
 mod schema_changes;
 mod seats;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     prepared::add(&mut suite);
     races::add(&mut suite);
     releases::add(&mut suite);
+    reports::add(&mut suite);
     rows::add(&mut suite);
     schema_changes::add(&mut suite);
     seats::add(&mut suite);

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use super::fire::line::Query;
 use super::row::{Row, read};
-use super::rows::ByRow;
+use super::rows::{ByRow, ForRow};
 use super::statement::Bind;
 use super::{MachineOn, StateMachine};
 use crate::dialect::{Class, Dialect, SqlDialect};
@@ -73,7 +73,7 @@ impl<M: StateMachine> LockRows<M> {
         DB: SqlDialect,
         M: MachineOn<DB>,
     {
-        Box::pin(lock_rows::<M, DB>(self.ids, self.wait, tx))
+        Box::pin(async move { Ok(lock_rows::<M, DB>(self.ids, self.wait, tx).await?.into_iter().collect()) })
     }
 }
 
@@ -82,7 +82,7 @@ async fn lock_rows<M: MachineOn<DB>, DB: SqlDialect>(
     ids: Vec<M::Id>,
     wait: Duration,
     tx: &mut Tx<'_, DB>,
-) -> Result<ByRow<M, Row<M>>, TransitionError> {
+) -> Result<Vec<ForRow<M, Row<M>>>, TransitionError> {
     let level = tx.level();
     let mut own = tx.root().nest(level).await.map_err(Error::statement::<DB>)?;
     let mut bound = Bound { began_at: Instant::now(), wait, session: None };
@@ -102,7 +102,7 @@ async fn lock_each<M: MachineOn<DB>, DB: SqlDialect>(
     ids: Vec<M::Id>,
     bound: &mut Bound,
     root: &mut Root<DB>,
-) -> Result<ByRow<M, Row<M>>, sqlx::Error> {
+) -> Result<Vec<ForRow<M, Row<M>>>, sqlx::Error> {
     let mut rows = Vec::with_capacity(ids.len());
     for id in ids {
         let wait = bound.rest();

@@ -140,7 +140,7 @@ impl<M: StateMachine, E: EventOf<M>> FireAll<M, E> {
         E: Fields<DB>,
     {
         let Some(id) = self.ids.first().cloned() else {
-            return Ok(self.cause.transpose().map(|_| Vec::new())?);
+            return Ok(self.cause.transpose().map(|_| std::iter::empty().collect())?);
         };
         let fire =
             Fire { id, event: self.event, expected: None, cause: self.cause, note: self.note, pinned: PhantomData };
