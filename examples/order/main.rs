@@ -12,6 +12,8 @@
 mod broken;
 mod check;
 mod machine;
+#[path = "../common/place.rs"]
+mod place;
 mod post;
 mod script;
 mod service;
@@ -31,12 +33,16 @@ use crate::broken::Break;
 use crate::check::{Count, Finding};
 use crate::machine::OrderStatus;
 use crate::machine::order_status::Ship;
+use crate::place::Fresh;
 use crate::post::Tally;
-use crate::store::{Fresh, Shop};
+use crate::store::Shop;
+
+/// The name of the example, and of what it makes.
+const EXAMPLE: &str = "order";
 
 /// Ships orders in parts and gives money back in parts, by messages that come late, repeated and at the same time.
 #[derive(Debug, Parser)]
-#[command(name = "order")]
+#[command(name = EXAMPLE)]
 struct Arguments {
     /// A server to make a fresh database on, and to drop it again: `postgres://..` or `mysql://..` [default: a SQLite
     /// file in a temporary folder]
@@ -82,12 +88,12 @@ async fn main() -> ExitCode {
 /// The whole story on the chosen database; whether the checker found nothing.
 async fn tell(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let Some(url) = &arguments.database_url else {
-        let (pool, file) = store::sqlite().await?;
+        let (pool, file) = place::sqlite(EXAMPLE).await?;
         return run(pool, &file.display().to_string(), arguments).await;
     };
     match url.split_once("://").map(|(scheme, _)| scheme) {
-        Some("postgres" | "postgresql") => on_server(store::postgres(url.parse()?).await?, arguments).await,
-        Some("mysql" | "mariadb") => on_server(store::mysql(url.parse()?).await?, arguments).await,
+        Some("postgres" | "postgresql") => on_server(place::postgres(EXAMPLE, url.parse()?).await?, arguments).await,
+        Some("mysql" | "mariadb") => on_server(place::mysql(EXAMPLE, url.parse()?).await?, arguments).await,
         _ => Err("--database-url: expected `postgres://..` or `mysql://..`".into()),
     }
 }

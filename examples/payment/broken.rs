@@ -7,8 +7,9 @@ use sqlx::{MySql, Pool, Postgres, Sqlite};
 use crate::callbacks::{Notification, TradeStatus};
 use crate::machines::PaymentStatus;
 use crate::machines::payment_status::Capture;
+use crate::place::sql;
 use crate::service::{NotifyError, Verdict, book};
-use crate::store::{Entry, Shop, sql};
+use crate::store::{Entry, Shop};
 
 /// What `--break` takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -16,6 +16,8 @@ mod generate;
 mod machines;
 mod money;
 mod network;
+#[path = "../common/place.rs"]
+mod place;
 mod report;
 mod service;
 mod store;
@@ -34,12 +36,16 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::broken::Break;
 use crate::callbacks::{Expected, Notification, OrderLine};
-use crate::database::{Database, Fresh};
+use crate::database::Database;
 use crate::network::Weather;
+use crate::place::Fresh;
+
+/// The name of the example, and of what it makes.
+const EXAMPLE: &str = "payment";
 
 /// Delivers payment callbacks late, repeated and out of order, and counts what went wrong: nothing.
 #[derive(Debug, Parser)]
-#[command(name = "payment")]
+#[command(name = EXAMPLE)]
 struct Arguments {
     /// A server to make a fresh database on, and to drop it again: `postgres://..` or `mysql://..` [default: a SQLite
     /// file in a temporary folder]
@@ -102,13 +108,13 @@ async fn tell(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     }
     match arguments.database_url.clone() {
         None => on_sqlite(arguments).await,
-        Some(Server::Postgres(server)) => on_server(database::postgres(server).await?, arguments).await,
-        Some(Server::MySql(server)) => on_server(database::mysql(server).await?, arguments).await,
+        Some(Server::Postgres(server)) => on_server(place::postgres(EXAMPLE, server).await?, arguments).await,
+        Some(Server::MySql(server)) => on_server(place::mysql(EXAMPLE, server).await?, arguments).await,
     }
 }
 
 async fn on_sqlite(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
-    let (pool, file) = database::sqlite().await?;
+    let (pool, file) = place::sqlite(EXAMPLE).await?;
     let place = file.display().to_string();
     let how_to_run = format!("In examples/payment: sqlite3 {place} < check/wrong_end.sql");
     run(pool, &place, &how_to_run, arguments).await

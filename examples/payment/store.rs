@@ -4,11 +4,12 @@
 //! statements stand here, once, and a macro makes them for each driver.
 
 use idem_runtime::prelude::*;
-use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite};
+use sqlx::{MySql, Pool, Postgres, Sqlite};
 
 use crate::callbacks::{Notification, OrderLine};
 use crate::machines::{OrderStatus, PaymentStatus};
 use crate::money::Money;
+use crate::place::sql;
 
 /// A kind of movement in the ledger.
 #[derive(Debug, Clone, Copy)]
@@ -126,13 +127,3 @@ macro_rules! shop {
 shop!(Postgres, "ON CONFLICT (trade_no) DO NOTHING");
 shop!(MySql, "ON DUPLICATE KEY UPDATE trade_no = payments.trade_no");
 shop!(Sqlite, "ON CONFLICT (trade_no) DO NOTHING");
-
-/// The statement with the placeholders of the dialect: PostgreSQL counts them.
-pub(crate) fn sql<DB: SqlDialect>(statement: &'static str) -> AssertSqlSafe<String> {
-    if DB::DIALECT != Dialect::Postgres {
-        return AssertSqlSafe(statement.to_owned());
-    }
-    let mut parts = statement.split('?');
-    let first = parts.next().unwrap_or_default().to_owned();
-    AssertSqlSafe(parts.enumerate().fold(first, |text, (index, part)| format!("{text}${}{part}", index + 1)))
-}

@@ -14,6 +14,8 @@ mod check;
 mod letters;
 mod machine;
 mod market;
+#[path = "../common/place.rs"]
+mod place;
 mod script;
 mod service;
 mod store;
@@ -32,12 +34,16 @@ use crate::check::{Count, Finding};
 use crate::machine::Reservation;
 use crate::machine::reservation::{Deduct, New};
 use crate::market::Tally;
-use crate::store::{Fresh, Shelf, Warehouse};
+use crate::place::Fresh;
+use crate::store::{Shelf, Warehouse};
+
+/// The name of the example, and of what it makes.
+const EXAMPLE: &str = "stock";
 
 /// Reserves, deducts and releases stock of which there is too little, by messages that come late, repeated and at the
 /// same time.
 #[derive(Debug, Parser)]
-#[command(name = "stock")]
+#[command(name = EXAMPLE)]
 struct Arguments {
     /// A server to make a fresh database on, and to drop it again: `postgres://..` or `mysql://..` [default: a SQLite
     /// file in a temporary folder]
@@ -83,12 +89,12 @@ async fn main() -> ExitCode {
 /// The whole story on the chosen database; whether the checker found nothing.
 async fn tell(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let Some(url) = &arguments.database_url else {
-        let (pool, file) = store::sqlite().await?;
+        let (pool, file) = place::sqlite(EXAMPLE).await?;
         return run(pool, &file.display().to_string(), arguments).await;
     };
     match url.split_once("://").map(|(scheme, _)| scheme) {
-        Some("postgres" | "postgresql") => on_server(store::postgres(url.parse()?).await?, arguments).await,
-        Some("mysql" | "mariadb") => on_server(store::mysql(url.parse()?).await?, arguments).await,
+        Some("postgres" | "postgresql") => on_server(place::postgres(EXAMPLE, url.parse()?).await?, arguments).await,
+        Some("mysql" | "mariadb") => on_server(place::mysql(EXAMPLE, url.parse()?).await?, arguments).await,
         _ => Err("--database-url: expected `postgres://..` or `mysql://..`".into()),
     }
 }

@@ -3,18 +3,14 @@
 //! A warehouse has one database, and writes `sqlx::query("..")` where it needs it. This one runs on three, so a macro
 //! makes what it needs for each driver.
 
-use std::path::PathBuf;
-
 use idem_runtime::prelude::*;
 use idem_runtime::schema;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, FromRow, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
+use sqlx::{FromRow, MySql, Pool, Postgres, Sqlite};
 use uuid::Uuid;
 
 use crate::machine::reservation::New;
 use crate::machine::{self, Reservation};
+use crate::place::{Script, sql};
 use crate::script::Article;
 
 /// A value of a statement.
@@ -45,10 +41,7 @@ impl Goods {
 pub(crate) type Shelf = (String, i64, i64, i64, i64);
 
 /// A database that the warehouse can live in.
-pub(crate) trait Warehouse: SqlDialect {
-    /// Runs statements without values.
-    fn script(pool: &Pool<Self>, text: String) -> impl Future<Output = sqlx::Result<()>> + Send;
-
+pub(crate) trait Warehouse: Script {
     /// Runs one statement, and tells how many rows it wrote.
     fn write(
         tx: &mut Tx<'_, Self>,
@@ -72,11 +65,6 @@ pub(crate) trait Warehouse: SqlDialect {
 macro_rules! warehouse {
     ($DB:ty) => {
         impl Warehouse for $DB {
-            async fn script(pool: &Pool<Self>, text: String) -> sqlx::Result<()> {
-                sqlx::raw_sql(AssertSqlSafe(text)).execute(pool).await?;
-                Ok(())
-            }
-
             async fn write(tx: &mut Tx<'_, Self>, statement: &'static str, values: &[Value<'_>]) -> sqlx::Result<u64> {
                 let query = values.iter().fold(sqlx::query(sql::<Self>(statement)), |query, value| match *value {
                     Value::Number(number) => query.bind(number),
@@ -112,61 +100,6 @@ macro_rules! warehouse {
 warehouse!(Postgres);
 warehouse!(MySql);
 warehouse!(Sqlite);
-
-/// The statement with the placeholders of the dialect: PostgreSQL counts them.
-fn sql<DB: SqlDialect>(statement: &'static str) -> AssertSqlSafe<String> {
-    if DB::DIALECT != Dialect::Postgres {
-        return AssertSqlSafe(statement.to_owned());
-    }
-    let parts = statement.split('?').enumerate();
-    AssertSqlSafe(parts.map(|(at, part)| if at == 0 { part.to_owned() } else { format!("${at}{part}") }).collect())
-}
-
-/// Fewer than the workers: a call that waits for its turn must not need a connection.
-const CONNECTIONS: u32 = 8;
-
-/// Makes a new file in a new folder, and keeps both for the reader.
-pub(crate) async fn sqlite() -> Result<(SqlitePool, PathBuf), Box<dyn std::error::Error>> {
-    let file = tempfile::Builder::new().prefix("idem-stock-").tempdir()?.keep().join("stock.db");
-    let options = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
-    let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Normal);
-    Ok((SqlitePoolOptions::new().max_connections(CONNECTIONS).connect_with(options).await?, file))
-}
-
-/// A database that this run has made on a server, and drops at its end.
-pub(crate) struct Fresh<DB: Warehouse> {
-    pub(crate) pool: Pool<DB>,
-    pub(crate) name: String,
-    server: Pool<DB>,
-}
-
-impl<DB: Warehouse> Fresh<DB> {
-    /// Drops the database.
-    pub(crate) async fn drop(self) -> sqlx::Result<()> {
-        self.pool.close().await;
-        DB::script(&self.server, format!("DROP DATABASE {}", self.name)).await
-    }
-}
-
-/// Makes a fresh database on a PostgreSQL server.
-pub(crate) async fn postgres(server: PgConnectOptions) -> sqlx::Result<Fresh<Postgres>> {
-    let (name, maker) = (fresh_name(), PgPool::connect_with(server.clone()).await?);
-    Postgres::script(&maker, format!("CREATE DATABASE {name}")).await?;
-    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).connect_with(server.database(&name)).await?;
-    Ok(Fresh { pool, name, server: maker })
-}
-
-/// Makes a fresh database on a MySQL or MariaDB server.
-pub(crate) async fn mysql(server: MySqlConnectOptions) -> sqlx::Result<Fresh<MySql>> {
-    let (name, maker) = (fresh_name(), MySqlPool::connect_with(server.clone()).await?);
-    MySql::script(&maker, format!("CREATE DATABASE {name} CHARACTER SET utf8mb4")).await?;
-    let pool = MySqlPoolOptions::new().max_connections(CONNECTIONS).connect_with(server.database(&name)).await?;
-    Ok(Fresh { pool, name, server: maker })
-}
-
-fn fresh_name() -> String {
-    format!("idem_stock_{}", Uuid::new_v4().simple())
-}
 
 /// Creates the tables, fills the shelves, and sees that every statement of the machine fits what is there.
 pub(crate) async fn open<DB: Warehouse>(

@@ -1,6 +1,6 @@
 //! The module that users import from: a type a state and a type an event.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Type, Visibility};
 
@@ -170,22 +170,26 @@ pub(super) fn one_deeper(visibility: &Visibility, span: Span) -> TokenStream {
 
 /// Paths that start with `self`, `super` or a name that the module hides, said from inside the module.
 fn paths_one_deeper(tokens: TokenStream, is_hidden: &dyn Fn(&Ident) -> bool) -> TokenStream {
-    let mut after_colon = false;
-    tokens
-        .into_iter()
-        .map(|token| {
-            let starts =
-                !std::mem::replace(&mut after_colon, matches!(&token, TokenTree::Punct(it) if it.as_char() == ':'));
-            match token {
-                TokenTree::Group(group) => {
-                    let inner = paths_one_deeper(group.stream(), is_hidden);
-                    TokenTree::Group(Group::new(group.delimiter(), inner)).into_token_stream()
-                }
-                TokenTree::Ident(ident) if starts && ident == "self" => quote_spanned!(ident.span()=> super),
-                TokenTree::Ident(ident) if starts && ident == "super" => quote_spanned!(ident.span()=> super::super),
-                TokenTree::Ident(ident) if starts && is_hidden(&ident) => quote_spanned!(ident.span()=> super::#ident),
-                token => token.into_token_stream(),
+    let (mut after_colon, mut tokens) = (false, tokens.into_iter().peekable());
+    let mut deeper = TokenStream::new();
+    while let Some(token) = tokens.next() {
+        let is_colon = matches!(&token, TokenTree::Punct(it) if it.as_char() == ':');
+        let starts = !std::mem::replace(&mut after_colon, is_colon) && !is_bound(tokens.peek());
+        deeper.extend(match token {
+            TokenTree::Group(group) => {
+                let inner = paths_one_deeper(group.stream(), is_hidden);
+                TokenTree::Group(Group::new(group.delimiter(), inner)).into_token_stream()
             }
-        })
-        .collect()
+            TokenTree::Ident(ident) if starts && ident == "self" => quote_spanned!(ident.span()=> super),
+            TokenTree::Ident(ident) if starts && ident == "super" => quote_spanned!(ident.span()=> super::super),
+            TokenTree::Ident(ident) if starts && is_hidden(&ident) => quote_spanned!(ident.span()=> super::#ident),
+            token => token.into_token_stream(),
+        });
+    }
+    deeper
+}
+
+/// `Item = u8` or `Item: Copy`: what comes before is a name and no path.
+fn is_bound(next: Option<&TokenTree>) -> bool {
+    matches!(next, Some(TokenTree::Punct(it)) if it.spacing() == Spacing::Alone && ['=', ':'].contains(&it.as_char()))
 }
