@@ -1,0 +1,16 @@
+//! A newtype is as stable as what it holds: its field is a part of a key itself.
+
+use idem_runtime::KeyPart;
+
+#[derive(KeyPart)]
+struct Price(f64);
+
+#[derive(KeyPart)]
+struct Id<T>(T);
+
+fn is_part<T: KeyPart>(_: &T) {}
+
+fn main() {
+    is_part(&Price(1.0));
+    is_part(&Id(1.0));
+}
