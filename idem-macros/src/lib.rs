@@ -73,7 +73,8 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 ///
 /// - `scope = ".."` names whose keys these are; renaming the function must not change it.
 /// - `key = ..`, one expression of the arguments or a tuple of them, is the same on every retry and another for other
-///   work: integers, strings, `bool`, `Uuid` and `Option` of these.
+///   work: integers, strings, `bool`, `Uuid`, decimals, calendar dates, `Option` of these, and types of your own by
+///   `#[derive(KeyPart)]`.
 /// - `payload = ..`, the same way, is what must not differ between two calls with one key; else the answer is `Mismatch`.
 /// - `crate = path`, the path to the runtime.
 ///

@@ -37,6 +37,7 @@ pub enum Channel {
     None,
     /// A keyword.
     #[key(rename = "self")]
+    #[allow(non_camel_case_types)]
     r#type,
 }
 
