@@ -53,8 +53,10 @@ async fn i37_every_status_compares_the_payload<DB: Engine>(db: TestDb<DB>) -> Te
     let processes = [db.idem(1).await?, db.idem(1).await?];
     create_tables(&db).await?;
     result!(write(&processes[0], "k", 1).await, 1, is_replay: false);
-    for (status, result) in (1..=4).flat_map(|status| ["1", "not JSON"].map(|result| (status, result))) {
-        db.execute(format!("UPDATE idem_record SET status = {status}, result = '{result}'")).await?;
+    let nothing = "result = NULL, completed_at = NULL";
+    let states = [(2, "result = '1'"), (2, "result = 'not JSON'"), (1, nothing), (4, nothing)];
+    for (status, state) in states {
+        db.execute(format!("UPDATE idem_record SET status = {status}, {state}")).await?;
         for idem in &processes {
             answer!(write(idem, "k", 2).await, Err(PayError::Idem(Error::Mismatch)));
             answer!(write(idem, "k", 1).await, ref answer if !is_mismatch(answer));
