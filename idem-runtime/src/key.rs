@@ -62,11 +62,13 @@ impl Part {
         self.depth += 1;
         match value {
             Some(value) => value.write(self),
-            None => {
-                self.written += 1;
-                self.none = Some(self.depth);
-            }
+            None => self.nothing(),
         }
+    }
+
+    const fn nothing(&mut self) {
+        self.written += 1;
+        self.none = Some(self.depth);
     }
 
     fn of<T: KeyPart + ?Sized>(value: &T) -> Self {

@@ -256,7 +256,7 @@ async fn kinds<DB: Engine>(
 
 async fn i32_every_kind_of_part_is_stable<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
-    let uuid = uuid::Uuid::from_u128(0xC0FFEE);
+    let uuid = uuid::Uuid::from_u128(0x00C0_FFEE);
     for is_replay in [false, true] {
         let (order, none) = (OrderId { raw: 7 }, None);
         let answer = kinds(&idem, order, Of(&none), &Channel::AliPay, uuid, true, Some(Box::new(Channel::WeChat)));

@@ -53,7 +53,7 @@ fn check_one_field<'a>(cx: &Ctxt, name: &Ident, fields: &'a Fields) -> Option<Mo
     match &held[..] {
         [(member, field)] => return Some(Model::Newtype { member: member.clone(), ty: &field.ty }),
         [] => {
-            cx.error(name, format_args!("`{name}` holds nothing, and a part of a key is one value\nhelp: {NO_FIELD}"))
+            cx.error(name, format_args!("`{name}` holds nothing, and a part of a key is one value\nhelp: {NO_FIELD}"));
         }
         several => report_several(cx, name, several),
     }

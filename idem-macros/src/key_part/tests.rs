@@ -19,7 +19,7 @@ fn a_newtype_is_written_as_its_field() {
                 raw: i64,
             }
         ),
-        &expect![[r#"
+        &expect![[r"
             const _: () = {
                 use ::idem_runtime as _idem;
                 #[automatically_derived]
@@ -29,7 +29,7 @@ fn a_newtype_is_written_as_its_field() {
                     }
                 }
             };
-        "#]],
+        "]],
     );
 }
 
@@ -42,7 +42,7 @@ fn a_generic_newtype_asks_its_field() {
             where
                 M: Model;
         ),
-        &expect![[r#"
+        &expect![[r"
             const _: () = {
                 use rt as _idem;
                 #[automatically_derived]
@@ -56,7 +56,7 @@ fn a_generic_newtype_asks_its_field() {
                     }
                 }
             };
-        "#]],
+        "]],
     );
 }
 
@@ -72,7 +72,7 @@ fn a_variant_is_its_name_or_its_rename() {
                 r#Self_,
             }
         ),
-        &expect![[r##"
+        &expect![[r#"
             #[allow(deprecated)]
             const _: () = {
                 use ::idem_runtime as _idem;
@@ -90,7 +90,7 @@ fn a_variant_is_its_name_or_its_rename() {
                     }
                 }
             };
-        "##]],
+        "#]],
     );
 }
 
