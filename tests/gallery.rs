@@ -23,19 +23,22 @@ fn one_fault_is_one_error() {
 
 /// A rule is a function `check_<rule>`, and its case is the file of that name.
 #[test]
-fn every_rule_of_a_machine_has_a_case() {
-    let rules = rules();
-    assert!(rules.contains("unreachable"), "the rules were not found: {rules:?}");
-    let cases: BTreeSet<_> = files("tests/ui/machine").iter().map(|case| name(case)).collect();
-    let missing: Vec<_> = rules.difference(&cases).collect();
-    assert!(missing.is_empty(), "rules without a case in tests/ui/machine: {missing:?}");
+fn every_rule_has_a_case() {
+    for (derive, known_rule) in [("machine", "unreachable"), ("key_part", "equal_texts")] {
+        let (rules, folder) = (rules(derive), format!("tests/ui/{derive}"));
+        assert!(rules.contains(known_rule), "the rules of {derive} were not found: {rules:?}");
+        let cases: BTreeSet<_> = files(&folder).iter().map(|case| name(case)).collect();
+        let missing: Vec<_> = rules.difference(&cases).collect();
+        assert!(missing.is_empty(), "rules without a case in {folder}: {missing:?}");
+    }
 }
 
-fn rules() -> BTreeSet<String> {
-    const RULES: &str = "idem-macros/src/machine/check";
-    let files = files(RULES).into_iter().chain([root().join(RULES).with_extension("rs")]);
-    let text: String = files.map(|file| read(&file)).collect();
-    let rules = text.split("fn check_").skip(1).filter_map(|rule| rule.split_once('('));
+fn rules(derive: &str) -> BTreeSet<String> {
+    let folder = format!("idem-macros/src/{derive}/check");
+    let beside = root().join(&folder).with_extension("rs");
+    let inside = if root().join(&folder).is_dir() { files(&folder) } else { Vec::new() };
+    let text: String = inside.into_iter().chain([beside]).map(|file| read(&file)).collect();
+    let rules = text.split("fn check_").skip(1).filter_map(|rule| rule.split_once(['(', '<']));
     rules.map(|(name, _)| name.to_owned()).collect()
 }
 
@@ -49,11 +52,13 @@ This page is made from [tests/ui](../tests/ui) by `cargo xtask golden`, so the t
 ";
 
 /// A chapter: its title, the folder of its cases, and whether rustc reports them or a macro.
-const CHAPTERS: [(&str, &str, Reporter); 4] = [
+const CHAPTERS: [(&str, &str, Reporter); 6] = [
     ("Declaring a machine", "machine", Reporter::Macro),
     ("Using a machine", "machine", Reporter::Rustc),
     ("Declaring an idempotent function", "idempotent", Reporter::Macro),
     ("Writing and calling an idempotent function", "idempotent", Reporter::Rustc),
+    ("Declaring a part of a key", "key_part", Reporter::Macro),
+    ("Using a part of a key", "key_part", Reporter::Rustc),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

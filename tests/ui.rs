@@ -7,4 +7,5 @@ fn ui() {
     cases.compile_fail("tests/ui/machine/*.rs");
     cases.compile_fail("tests/ui/echo/*.rs");
     cases.compile_fail("tests/ui/idempotent/*.rs");
+    cases.compile_fail("tests/ui/key_part/*.rs");
 }

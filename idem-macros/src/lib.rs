@@ -2,6 +2,8 @@
 
 mod ctxt;
 mod idempotent;
+mod key_part;
+mod list;
 mod machine;
 mod sql;
 mod suggest;
@@ -71,7 +73,8 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 ///
 /// - `scope = ".."` names whose keys these are; renaming the function must not change it.
 /// - `key = ..`, one expression of the arguments or a tuple of them, is the same on every retry and another for other
-///   work: integers, strings, `bool`, `Uuid` and `Option` of these.
+///   work: integers, strings, `bool`, `Uuid`, decimals, calendar dates, `Option` of these, and types of your own by
+///   `#[derive(KeyPart)]`.
 /// - `payload = ..`, the same way, is what must not differ between two calls with one key; else the answer is `Mismatch`.
 /// - `crate = path`, the path to the runtime.
 ///
@@ -80,4 +83,29 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     idempotent::attribute(arguments.into(), item.into()).into()
+}
+
+/// Makes a type of one value part of idempotency keys and causes.
+///
+/// ```text
+/// #[derive(KeyPart)]
+/// struct OrderId(i64);
+///
+/// #[derive(KeyPart)]
+/// enum Channel {
+///     AliPay,
+///     #[key(rename = "wx")]
+///     WeChat,
+/// }
+/// ```
+///
+/// - A struct with one field, named or not, is written as the field is, so that a key stays the same when a plain value
+///   becomes a type of its own. Type parameters are fine, and a `PhantomData` beside the field does not count. Several
+///   fields are several parts: `key = (order.tenant_id, order.order_id)`.
+/// - An enum without data is written as the variant's name, as it is written in the code. Keys are kept for years: whoever
+///   renames a variant keeps its old name with `#[key(rename = "..")]` above it. No two variants have one text.
+/// - `#[key(crate = path)]`, above the type, is the path to the runtime.
+#[proc_macro_derive(KeyPart, attributes(key))]
+pub fn derive_key_part(input: TokenStream) -> TokenStream {
+    key_part::derive(input.into()).into()
 }

@@ -1,16 +1,21 @@
 //! The hash that tells one payload from another.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::json;
 
+/// The version of the texts that are made here. Another one is a text of another kind: the old kind then stays, to be
+/// compared with the records that have it.
+const VERSION: &str = "v1:";
+
 /// Hashes the parts of a payload into one text: `v1:` and 64 hexadecimal digits.
 ///
-/// Each part is written as JSON without white space, the keys of every object sorted by their bytes, and is preceded by
-/// its length, so that two payloads have one fingerprint only if their parts are equal one by one.
+/// Each part is written as JSON without white space, the keys of every object sorted by their bytes and numbers written as
+/// [`numeral`] says, and is preceded by its length, so that two payloads have one fingerprint only if their parts are equal
+/// one by one.
 #[derive(Debug, Default)]
 pub struct Fingerprint {
     hash: Sha256,
@@ -46,9 +51,25 @@ impl Fingerprint {
     }
 }
 
+/// Compares the fingerprint of a record with that of a call.
+///
+/// # Errors
+///
+/// [`Error::Mismatch`], or, when nobody here can tell, [`Error::Configuration`]: a release that was taken back does not
+/// know what the newer one wrote, and neither replays its result nor says that the payload was another one.
+pub(crate) fn compare(recorded: &str, ours: &str) -> Result<(), Error> {
+    match recorded {
+        _ if recorded == ours => Ok(()),
+        _ if recorded.starts_with(VERSION) => Err(Error::Mismatch),
+        _ => {
+            Err(Error::Configuration("the record has a fingerprint that is not of this version: a newer idem wrote it"))
+        }
+    }
+}
+
 fn hexadecimal(digest: &[u8]) -> String {
     use std::fmt::Write as _;
-    digest.iter().fold("v1:".to_owned(), |mut text, byte| {
+    digest.iter().fold(VERSION.to_owned(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -70,46 +91,23 @@ fn canonical(value: &Value) -> String {
                 .collect();
             format!("{{{}}}", fields.join(","))
         }
+        Value::Number(number) => numeral(number),
         scalar => scalar.to_string(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use super::*;
-
-    fn of(parts: &[Value]) -> String {
-        parts.iter().fold(Fingerprint::new(), Fingerprint::part).finish().unwrap()
-    }
-
-    /// Stored by running services: these never change. Each was computed by another program.
-    #[test]
-    fn golden_vectors() {
-        use serde_json::json;
-        let cases = [
-            (vec![], "v1:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-            (vec![json!(1999), json!("CNY")], "v1:d6b8ee6c94f46bb159e698117f53c1ca30660600f7afe27e21a9c72702539468"),
-            (
-                vec![json!({"b": {"é": -1, "ä": "\n"}, "a": [1.5, null, true]})],
-                "v1:08060e4c4fa5e09ab4bb8b5dab05991ac09d8af9fdf5cc74c87855604e548889",
-            ),
-        ];
-        for (parts, expected) in cases {
-            assert_eq!(of(&parts), expected, "{parts:?}");
-        }
-    }
-
-    #[test]
-    fn the_order_of_a_map_does_not_count_and_the_order_of_parts_does() {
-        use serde_json::json;
-        let one: HashMap<_, _> = (0..50).map(|n| (format!("k{n}"), n)).collect();
-        let two: HashMap<_, _> = (0..50).rev().map(|n| (format!("k{n}"), n)).collect();
-        let of_map = |map| Fingerprint::new().part(map).finish().unwrap();
-        assert_eq!(of_map(&one), of_map(&two));
-        assert_ne!(of(&[json!("a"), json!("b")]), of(&[json!("b"), json!("a")]));
-        assert_ne!(of(&[json!("ab"), json!("")]), of(&[json!("a"), json!("b")]));
-        assert_ne!(of(&[json!(1)]), of(&[json!("1")]));
+/// A number without an exponent, by the fewest digits that give it back, whichever type it has: `1`, `1.0` and `1e0` are
+/// one, and so are `0` and `-0.0`. Integers up to 64 bits are exact; `serde_json`'s own text of a float is not used, since
+/// it has changed with its version.
+fn numeral(number: &Number) -> String {
+    match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(integer), ..) => integer.to_string(),
+        (_, Some(integer), _) => integer.to_string(),
+        // Zero takes the sign off of another zero.
+        (.., Some(float)) => (float + 0.0).to_string(),
+        _ => number.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,10 @@
 //! Idempotency keys and causes: parts that are the same on every retry, joined so that no two tuples meet.
 
+mod date;
+mod decimal;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
@@ -10,13 +15,23 @@ pub(crate) const MAX_BYTES: usize = 512;
 
 /// A value that can be part of an idempotency key, or a cause: it is the same on every retry.
 ///
-/// Integers, strings, `bool`, [`Uuid`](uuid::Uuid) and `Option` of these. Floats, timestamps and collections are not:
-/// what a client computes, reads from its clock or puts in no fixed order differs from one try to the next.
+/// | value | its text |
+/// | --- | --- |
+/// | integers, `bool`, strings, `Uuid` | as `Display` writes them |
+/// | `Option` | that of the value; `None` is what no text becomes, and so is `Some(None)` |
+/// | `Decimal`, `BigDecimal` (features `rust_decimal`, `bigdecimal`) | that of the number: `1.50` and `1.5` are one, `1.5` |
+/// | `NaiveDate`, `Date` (features `chrono`, `time`) | `2026-02-28` |
+/// | types of your own | by [`#[derive(KeyPart)]`](derive@crate::KeyPart): newtypes, and enums without data |
+///
+/// Floats, timestamps and collections are not: what a client computes, reads from its clock or puts in no fixed order
+/// differs from one try to the next.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of an idempotency key",
     label = "not the same on every retry, or not known to be",
     note = "a key must be the same on every retry; use the request's or the order's identifier",
-    note = "floats, timestamps and collections are refused; integers, strings, `bool`, `Uuid` and `Option` of these are accepted"
+    note = "floats, timestamps and collections are refused; integers, strings, `bool`, `Uuid` and `Option` of these are accepted",
+    note = "decimals and calendar dates are accepted with the feature named after their crate",
+    note = "for a newtype or an enum of your own: `#[derive(KeyPart)]`"
 )]
 pub trait KeyPart {
     /// Writes the value into its part, once.
@@ -30,11 +45,14 @@ pub struct Part {
     /// How many `Option`s deep a `None` was met.
     none: Option<usize>,
     depth: usize,
+    /// How often a value was written.
+    written: usize,
 }
 
 impl Part {
-    /// The part's text.
+    /// The part's text. A second one makes the key an error: joined, other two texts could be the same.
     pub fn text(&mut self, value: impl Display) {
+        self.written += 1;
         // Writing into a `String` cannot fail.
         let _ = write!(self.text, "{value}");
     }
@@ -44,8 +62,13 @@ impl Part {
         self.depth += 1;
         match value {
             Some(value) => value.write(self),
-            None => self.none = Some(self.depth),
+            None => self.nothing(),
         }
+    }
+
+    const fn nothing(&mut self) {
+        self.written += 1;
+        self.none = Some(self.depth);
     }
 
     fn of<T: KeyPart + ?Sized>(value: &T) -> Self {
@@ -55,7 +78,11 @@ impl Part {
     }
 
     fn fault(&self) -> Option<&'static str> {
-        (self.none.is_none() && self.text.trim().is_empty()).then_some("a part is empty")
+        match self.written {
+            0 | 1 if self.none.is_none() && self.text.trim().is_empty() => Some("a part is empty"),
+            0 | 1 => None,
+            _ => Some("a part was written more than once"),
+        }
     }
 
     /// Escapes what joins parts and what a text column cannot hold; a `None` is what no text becomes.
@@ -159,6 +186,7 @@ pub(crate) fn cause<T: KeyPart + ?Sized>(value: &T) -> Result<String, Error> {
     let part = Part::of(value);
     let fault = match part.text.len() {
         _ if part.none.is_some() => Some("a cause cannot be `None`"),
+        _ if part.written > 1 => part.fault(),
         _ if part.fault().is_some() => Some("a cause cannot be empty"),
         length if length > MAX_BYTES => Some("a cause is longer than 512 bytes"),
         _ if part.text.contains('\0') => Some("a cause cannot hold NUL"),

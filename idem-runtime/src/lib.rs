@@ -24,7 +24,7 @@ mod tx;
 pub use dialect::{Dialect, SqlDialect};
 pub use engine::{Builder, Idem};
 pub use error::{Error, Passed, Reply, TransitionError};
-pub use idem_macros::{StateMachine, idempotent};
+pub use idem_macros::{KeyPart, StateMachine, idempotent};
 pub use idempotent::{Begin, Once};
 pub use key::{KeyPart, Part};
 pub use on::On;
@@ -33,7 +33,7 @@ pub use tx::Tx;
 /// Everything that the derive, the attribute and their callers name.
 pub mod prelude {
     pub use crate::machine::{Created, Handle, Outcome, Row, StateMachine};
-    pub use crate::{Begin, Dialect, Error, Idem, Once, Reply, SqlDialect, TransitionError, Tx};
+    pub use crate::{Begin, Dialect, Error, Idem, KeyPart, Once, Reply, SqlDialect, TransitionError, Tx};
     pub use idem_macros::{StateMachine, idempotent};
 }
 
@@ -46,7 +46,7 @@ pub mod __private {
         Answer, CarriesError, Claimed, Codec, ErrOf, IsResult, OkOf, Opened, Spec, codec, key_part, never, open,
         payload_part,
     };
-    pub use crate::key::{Key, KeyPart};
+    pub use crate::key::{Key, KeyPart, Part};
     pub use crate::machine::{
         Bind, BulkSql, Columns, Create, CreateSql, CreatesOn, Event, EventOf, EventSpec, EventSql, Fields, Fire, Graph,
         GuardSql, Handle, HasActor, HasHistory, HasMetadata, HasVersion, MachineOn, MachineSpec, MachineSql, NewRow,

@@ -9,6 +9,7 @@ mod claims;
 mod creation;
 mod effects;
 mod endings;
+mod fingerprints;
 mod foreign;
 mod guard;
 mod interleavings;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     creation::add(&mut suite);
     effects::add(&mut suite);
     endings::add(&mut suite);
+    fingerprints::add(&mut suite);
     foreign::add(&mut suite);
     guard::add(&mut suite);
     interleavings::add(&mut suite);

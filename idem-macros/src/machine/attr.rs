@@ -1,7 +1,6 @@
 //! From `#[machine(..)]`, `#[state(..)]` and `#[transition(..)]` to the ast.
 
 mod create;
-mod list;
 mod value;
 
 use std::collections::BTreeSet;
@@ -11,12 +10,12 @@ use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Ident, Lit, LitStr, Path, Token, parenthesized};
 
-use self::list::{arguments, each, each_option};
 pub(super) use self::value::discriminant;
 use self::value::{alias, repr, stored_integer, version};
 use super::ast::{Assignment, Attributes, History, IdColumn, Marks, Options, Transition, Value};
 use super::case::RenameRule;
 use crate::ctxt::Ctxt;
+use crate::list::{arguments, each, each_option};
 use crate::suggest;
 
 #[rustfmt::skip] // In the order of the documentation.
@@ -25,8 +24,6 @@ const MACHINE: &[&str] = &[
 ];
 const HISTORY: &[&str] = &["name", "cause", "actor", "metadata"];
 const STATE: &[&str] = &["initial", "terminal", "rename", "alias", "value"];
-/// What may stand more than once.
-const REPEATED: &[&str] = &["alias"];
 const TRANSITION: &[&str] = &["set"];
 
 /// The attributes of the enum.

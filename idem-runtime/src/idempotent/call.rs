@@ -6,7 +6,7 @@ use crate::backoff;
 use crate::dialect::{Dialect, SqlDialect};
 use crate::engine::{Idem, Inside, Turn};
 use crate::error::Error;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{self, Fingerprint};
 use crate::key::Key;
 use crate::on::{Seat, SeatKind};
 use crate::record::{self, Claim, Record};
@@ -141,9 +141,7 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
 impl Record {
     /// What it says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's answer.
     fn answer(self, claim: &Claim, committed: bool) -> Result<String, Error> {
-        if self.fingerprint != claim.fingerprint {
-            return Err(Error::Mismatch);
-        }
+        fingerprint::compare(&self.fingerprint, &claim.fingerprint)?;
         match (self.status, self.result) {
             (COMPLETED, Some(result)) => Ok(result),
             (IN_DOUBT, _) => Err(Error::Indeterminate),

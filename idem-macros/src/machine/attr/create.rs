@@ -6,8 +6,8 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Ident, Token};
 
 use super::super::ast::{Create, UniqueWhile};
-use super::list::{arguments, each, unknown_option};
 use crate::ctxt::Ctxt;
+use crate::list::{arguments, each, unknown_option};
 
 const CREATE: &[&str] = &["fresh_id"];
 

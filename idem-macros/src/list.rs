@@ -10,8 +10,11 @@ use syn::{Attribute, Ident, Token};
 use crate::ctxt::Ctxt;
 use crate::suggest;
 
+/// What may stand more than once.
+const REPEATED: &[&str] = &["alias"];
+
 /// Parses what stands in the parentheses of an attribute; answers whether there were any.
-pub(super) fn arguments(cx: &Ctxt, attribute: &Attribute, parse: impl FnOnce(ParseStream<'_>)) -> bool {
+pub(crate) fn arguments(cx: &Ctxt, attribute: &Attribute, parse: impl FnOnce(ParseStream<'_>)) -> bool {
     let parsed = attribute.parse_args_with(|input: ParseStream<'_>| {
         parse(input);
         Ok(())
@@ -20,7 +23,7 @@ pub(super) fn arguments(cx: &Ctxt, attribute: &Attribute, parse: impl FnOnce(Par
 }
 
 /// Parses the elements of a list; answers whether all of them were right.
-pub(super) fn each(
+pub(crate) fn each(
     cx: &Ctxt,
     input: ParseStream<'_>,
     mut element: impl FnMut(ParseStream<'_>) -> syn::Result<()>,
@@ -37,7 +40,7 @@ pub(super) fn each(
 }
 
 /// Parses a list of options, each at most once unless it may be repeated, and notes which ones the user meant to give.
-pub(super) fn each_option(
+pub(crate) fn each_option(
     cx: &Ctxt,
     input: ParseStream<'_>,
     valid: &[&'static str],
@@ -50,7 +53,7 @@ pub(super) fn each_option(
             meant.extend(similar_option(&name, valid));
             return Err(unknown_option(&name, valid));
         };
-        if !meant.insert(known) && !super::REPEATED.contains(known) {
+        if !meant.insert(known) && !REPEATED.contains(known) {
             return Err(syn::Error::new(name.span(), format!("duplicate option `{name}`\nhelp: keep one of them")));
         }
         option(&name, input)
@@ -73,7 +76,7 @@ fn similar_option(name: &Ident, valid: &[&'static str]) -> Option<&'static str> 
     suggest::similar(&name.to_string(), valid.iter().copied())
 }
 
-pub(super) fn unknown_option(name: &Ident, valid: &[&'static str]) -> syn::Error {
+pub(crate) fn unknown_option(name: &Ident, valid: &[&'static str]) -> syn::Error {
     let help = suggest::nearest(&name.to_string(), valid.iter().copied(), "an option", "the options are");
     syn::Error::new(name.span(), format!("unknown option `{name}`\nhelp: {help}"))
 }
