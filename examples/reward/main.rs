@@ -10,6 +10,8 @@
 
 mod broken;
 mod check;
+#[path = "../common/place.rs"]
+mod place;
 mod script;
 mod service;
 mod store;
@@ -26,12 +28,16 @@ use sqlx::Pool;
 
 use crate::broken::Break;
 use crate::check::{Count, Finding};
-use crate::store::{Bank, Fresh};
+use crate::place::Fresh;
+use crate::store::Bank;
 use crate::traffic::Tally;
+
+/// The name of the example, and of what it makes.
+const EXAMPLE: &str = "reward";
 
 /// Grants points and badges by requests that come late, repeated and at the same time.
 #[derive(Debug, Parser)]
-#[command(name = "reward")]
+#[command(name = EXAMPLE)]
 struct Arguments {
     /// A server to make a fresh database on, and to drop it again: `postgres://..` or `mysql://..` [default: a SQLite
     /// file in a temporary folder]
@@ -77,12 +83,12 @@ async fn main() -> ExitCode {
 /// The whole story on the chosen database; whether the checker found nothing.
 async fn tell(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let Some(url) = &arguments.database_url else {
-        let (pool, file) = store::sqlite().await?;
+        let (pool, file) = place::sqlite(EXAMPLE).await?;
         return run(pool, &file.display().to_string(), arguments).await;
     };
     match url.split_once("://").map(|(scheme, _)| scheme) {
-        Some("postgres" | "postgresql") => on_server(store::postgres(url.parse()?).await?, arguments).await,
-        Some("mysql" | "mariadb") => on_server(store::mysql(url.parse()?).await?, arguments).await,
+        Some("postgres" | "postgresql") => on_server(place::postgres(EXAMPLE, url.parse()?).await?, arguments).await,
+        Some("mysql" | "mariadb") => on_server(place::mysql(EXAMPLE, url.parse()?).await?, arguments).await,
         _ => Err("--database-url: expected `postgres://..` or `mysql://..`".into()),
     }
 }

@@ -1,17 +1,12 @@
-//! The shop's own statements, and where they run: a SQLite file, or a fresh database on a server.
+//! The shop's own statements.
 //!
 //! A shop has one database, and writes `sqlx::query("..")` where it needs it. This one runs on three, so a macro makes
 //! what it needs for each driver.
 
-use std::path::PathBuf;
-
 use idem_runtime::prelude::*;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
-use uuid::Uuid;
+use sqlx::{MySql, Pool, Postgres, Sqlite};
 
+use crate::place::{Script, sql};
 use crate::script::Wish;
 use crate::tables::TABLES;
 
@@ -23,10 +18,7 @@ pub(crate) enum Value<'v> {
 }
 
 /// A database that the accounts can live in.
-pub(crate) trait Bank: SqlDialect {
-    /// Runs statements without values.
-    fn script(pool: &Pool<Self>, text: String) -> impl Future<Output = sqlx::Result<()>> + Send;
-
+pub(crate) trait Bank: Script {
     /// Runs one statement, and tells how many rows it wrote.
     fn write(
         tx: &mut Tx<'_, Self>,
@@ -45,11 +37,6 @@ pub(crate) trait Bank: SqlDialect {
 macro_rules! bank {
     ($DB:ty) => {
         impl Bank for $DB {
-            async fn script(pool: &Pool<Self>, text: String) -> sqlx::Result<()> {
-                sqlx::raw_sql(AssertSqlSafe(text)).execute(pool).await?;
-                Ok(())
-            }
-
             async fn write(tx: &mut Tx<'_, Self>, statement: &'static str, values: &[Value<'_>]) -> sqlx::Result<u64> {
                 let query = values.iter().fold(sqlx::query(sql::<Self>(statement)), |query, value| match *value {
                     Value::Number(number) => query.bind(number),
@@ -72,61 +59,6 @@ macro_rules! bank {
 bank!(Postgres);
 bank!(MySql);
 bank!(Sqlite);
-
-/// The statement with the placeholders of the dialect: PostgreSQL counts them.
-fn sql<DB: SqlDialect>(statement: &'static str) -> AssertSqlSafe<String> {
-    if DB::DIALECT != Dialect::Postgres {
-        return AssertSqlSafe(statement.to_owned());
-    }
-    let parts = statement.split('?').enumerate();
-    AssertSqlSafe(parts.map(|(at, part)| if at == 0 { part.to_owned() } else { format!("${at}{part}") }).collect())
-}
-
-/// Fewer than the workers: a call that waits for its turn must not need a connection.
-const CONNECTIONS: u32 = 8;
-
-/// Makes a new file in a new folder, and keeps both for the reader.
-pub(crate) async fn sqlite() -> Result<(SqlitePool, PathBuf), Box<dyn std::error::Error>> {
-    let file = tempfile::Builder::new().prefix("idem-reward-").tempdir()?.keep().join("reward.db");
-    let options = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
-    let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Normal);
-    Ok((SqlitePoolOptions::new().max_connections(CONNECTIONS).connect_with(options).await?, file))
-}
-
-/// A database that this run has made on a server, and drops at its end.
-pub(crate) struct Fresh<DB: Bank> {
-    pub(crate) pool: Pool<DB>,
-    pub(crate) name: String,
-    server: Pool<DB>,
-}
-
-impl<DB: Bank> Fresh<DB> {
-    /// Drops the database.
-    pub(crate) async fn drop(self) -> sqlx::Result<()> {
-        self.pool.close().await;
-        DB::script(&self.server, format!("DROP DATABASE {}", self.name)).await
-    }
-}
-
-/// Makes a fresh database on a PostgreSQL server.
-pub(crate) async fn postgres(server: PgConnectOptions) -> sqlx::Result<Fresh<Postgres>> {
-    let (name, maker) = (fresh_name(), PgPool::connect_with(server.clone()).await?);
-    Postgres::script(&maker, format!("CREATE DATABASE {name}")).await?;
-    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).connect_with(server.database(&name)).await?;
-    Ok(Fresh { pool, name, server: maker })
-}
-
-/// Makes a fresh database on a MySQL or MariaDB server.
-pub(crate) async fn mysql(server: MySqlConnectOptions) -> sqlx::Result<Fresh<MySql>> {
-    let (name, maker) = (fresh_name(), MySqlPool::connect_with(server.clone()).await?);
-    MySql::script(&maker, format!("CREATE DATABASE {name} CHARACTER SET utf8mb4")).await?;
-    let pool = MySqlPoolOptions::new().max_connections(CONNECTIONS).connect_with(server.database(&name)).await?;
-    Ok(Fresh { pool, name, server: maker })
-}
-
-fn fresh_name() -> String {
-    format!("idem_reward_{}", Uuid::new_v4().simple())
-}
 
 /// Creates the tables, opens an account for each user, and writes down for the checker what is wanted.
 pub(crate) async fn open<DB: Bank>(pool: &Pool<DB>, wishes: &[Wish]) -> Result<Idem<DB>, Box<dyn std::error::Error>> {
