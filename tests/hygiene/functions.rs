@@ -86,16 +86,15 @@ mod strict {
         Ok(a + b + x + y + first + items[2])
     }
 
-    /// Arguments that the body changes, the transaction among them.
+    /// Arguments that the body changes.
     #[idempotent(scope = "shop.changed-arguments", key = name)]
     pub(crate) async fn changed_arguments(
-        mut tx: &mut Tx<'_, Sqlite>,
+        tx: &mut Tx<'_, Sqlite>,
         mut name: String,
         count: &mut i64,
     ) -> Result<String, Error> {
-        let again = &mut tx;
         name.push('!');
-        *count += Shop { id: 1, calls: 0 }.shared(&mut **again, 1).await?;
+        *count += Shop { id: 1, calls: 0 }.shared(tx, 1).await?;
         Ok(name)
     }
 
@@ -216,7 +215,7 @@ async fn every_call_can_be_sent(idem: &Idem<Sqlite>, mut shop: strict::Shop) -> 
     is_send(shop.shared(idem, 1));
     is_send(strict::Shop::of(idem, &shop));
     is_send(shop.changed(idem, 1));
-    is_send(strict::generic(idem, "n", 7_u8, [1, 2], |k| k.to_string()));
+    is_send(strict::generic(idem, "n", 7_u8, [1, 2], |k| format!("{k}!")));
     is_send(strict::patterns(idem, (1, 2), strict::Point { x: 3, y: 4 }, [5, 6, 7], String::new()));
     is_send(strict::changed_arguments(idem, String::new(), &mut 1));
     is_send(strict::ends(idem, 1, 2, 3, 4, 5));
@@ -227,7 +226,7 @@ async fn every_call_can_be_sent(idem: &Idem<Sqlite>, mut shop: strict::Shop) -> 
     // Inside of a transaction too, and with references to what does not live as long as the engine.
     let mut tx = idem.begin().await?;
     let name = String::from("n");
-    is_send(strict::generic(&mut *tx, &name, &name, [1], |k| k.to_string()));
+    is_send(strict::generic(&mut *tx, &name, &name, [1], |k| format!("{k}!")));
     is_send(shop.changed(&mut *tx, 1));
     tx.rollback().await
 }

@@ -197,7 +197,7 @@ fn every_kind_of_argument_and_attribute() {
         quote!(scope = "shop.any", key = (a, more), payload = y),
         quote! {
             /// Said before.
-            #[must_use]
+            #[must_use = "it says which"]
             #[cfg_attr(debug_assertions, inline)]
             /// Said after.
             pub(super) async fn any<'n, K: KeyPart, const N: usize>(
@@ -217,7 +217,7 @@ fn every_kind_of_argument_and_attribute() {
         },
         &expect![[r#"
             /// Said before.
-            #[must_use]
+            #[must_use = "it says which"]
             #[cfg_attr(debug_assertions, inline)]
             /// Said after.
             ///

@@ -124,7 +124,7 @@ async fn listen(listener: TcpListener, server: String, commit: &'static [u8], ho
 
 /// Carries what both sides say, until one of them is done or a COMMIT is held.
 async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], holds: &Holds) -> io::Result<()> {
-    let (mut asked, mut answered) = ([0; 8 * 1024], [0; 8 * 1024]);
+    let (mut asked, mut answered) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
     loop {
         tokio::select! {
             length = client.read(&mut asked) => {
