@@ -11,6 +11,9 @@ mod order;
 #[path = "../examples/stock/machine.rs"]
 mod stock;
 
+#[path = "../examples/reward/tables.rs"]
+mod reward;
+
 #[path = "support/example.rs"]
 mod example;
 
@@ -27,6 +30,7 @@ fn postgres_sql() {
     expect_file!["../examples/payment/sql/postgres.sql"].assert_eq(&payment_sql(dialect));
     expect_file!["../examples/order/sql/postgres.sql"].assert_eq(&order_sql(dialect));
     expect_file!["../examples/stock/sql/postgres.sql"].assert_eq(&stock_sql(dialect));
+    expect_file!["../examples/reward/sql/postgres.sql"].assert_eq(&reward_sql(dialect));
 }
 
 #[test]
@@ -35,6 +39,7 @@ fn mysql_sql() {
     expect_file!["../examples/payment/sql/mysql.sql"].assert_eq(&payment_sql(dialect));
     expect_file!["../examples/order/sql/mysql.sql"].assert_eq(&order_sql(dialect));
     expect_file!["../examples/stock/sql/mysql.sql"].assert_eq(&stock_sql(dialect));
+    expect_file!["../examples/reward/sql/mysql.sql"].assert_eq(&reward_sql(dialect));
 }
 
 #[test]
@@ -43,6 +48,7 @@ fn sqlite_sql() {
     expect_file!["../examples/payment/sql/sqlite.sql"].assert_eq(&payment_sql(dialect));
     expect_file!["../examples/order/sql/sqlite.sql"].assert_eq(&order_sql(dialect));
     expect_file!["../examples/stock/sql/sqlite.sql"].assert_eq(&stock_sql(dialect));
+    expect_file!["../examples/reward/sql/sqlite.sql"].assert_eq(&reward_sql(dialect));
 }
 
 #[test]
@@ -77,6 +83,11 @@ fn order_sql(dialect: Dialect) -> String {
 
 fn stock_sql(dialect: Dialect) -> String {
     with_tables::<stock::Reservation>(&stock::tables(dialect), dialect)
+}
+
+/// Without a machine: the records are all that there is.
+fn reward_sql(dialect: Dialect) -> String {
+    text_file(&format!("{}{}\n{}", title("tables"), reward::TABLES, records(dialect)))
 }
 
 /// The tables of an example, and what the machine adds to them.

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "the machines are only compiled")]
 
+#[path = "hygiene/functions.rs"]
+mod functions;
+
 /// S69: what a strict crate denies, private enums in private modules among it.
 mod strict {
     #![deny(warnings, missing_docs, unreachable_pub, clippy::pedantic)]

@@ -4,6 +4,7 @@
 
 mod order;
 mod payment;
+mod reward;
 mod stock;
 
 #[path = "../support/example.rs"]

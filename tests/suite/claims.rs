@@ -31,7 +31,7 @@ pub(crate) fn add(suite: &mut Suite) {
             c28_one_key_runs_once_at_a_time,
             c38_the_first_of_three_rolls_back,
             a_winner_that_fails_frees_the_key,
-            a_running_call_is_waited_for,
+            i78_a_running_call_is_waited_for,
             a_waiting_call_that_is_dropped_changes_nothing,
         ]
     );
@@ -360,7 +360,7 @@ async fn a_winner_that_fails_frees_the_key<DB: Engine>(db: TestDb<DB>) -> TestRe
     left(&db, ["dropped,error,panic", "dropped:2,error:2,panic:2"]).await
 }
 
-async fn a_running_call_is_waited_for<DB: Engine>(db: TestDb<DB>) -> TestResult {
+async fn i78_a_running_call_is_waited_for<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let processes = [db.idem(2).await?, db.idem(2).await?];
     create_tables(&db).await?;
     let gate = Gate::closed();

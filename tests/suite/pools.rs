@@ -24,8 +24,8 @@ pub(crate) fn add(suite: &mut Suite) {
     on_every_engine!(
         suite,
         [
-            c1_a_call_that_is_cut_gives_its_connection_back,
-            c1_a_begin_that_is_cut_gives_its_connection_back,
+            i54_c1_a_call_that_is_cut_gives_its_connection_back,
+            i54_c1_a_begin_that_is_cut_gives_its_connection_back,
             i67_as_many_calls_as_connections,
             fifty_duplicates_in_a_pool_of_two,
             a_second_connection_inside_a_body_is_refused,
@@ -66,7 +66,7 @@ async fn ensure_outside<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, name: &str
 
 /// With sqlx's own `begin` the same loop finds its connection inside a transaction on PostgreSQL and MySQL, in about
 /// one cut of four: where the cut comes is up to the scheduler, so that no test can expect it.
-async fn c1_a_call_that_is_cut_gives_its_connection_back<DB: Engine>(db: TestDb<DB>) -> TestResult {
+async fn i54_c1_a_call_that_is_cut_gives_its_connection_back<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
     create_tables(&db).await?;
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -93,7 +93,7 @@ async fn c1_a_call_that_is_cut_gives_its_connection_back<DB: Engine>(db: TestDb<
     Ok(())
 }
 
-async fn c1_a_begin_that_is_cut_gives_its_connection_back<DB: Engine>(db: TestDb<DB>) -> TestResult {
+async fn i54_c1_a_begin_that_is_cut_gives_its_connection_back<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
     create_tables(&db).await?;
     let prepare = async |_| Ok(());

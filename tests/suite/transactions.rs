@@ -23,7 +23,7 @@ pub(crate) fn add(suite: &mut Suite) {
             a_commit_as_text_is_refused,
             a_hidden_commit_is_in_doubt,
             a_hidden_rollback_is_in_doubt,
-            an_outer_rollback_undoes_the_inner_call,
+            i66_an_outer_rollback_undoes_the_inner_call,
             an_inner_error_undoes_the_inner_call_only,
             a_dropped_inner_call_is_undone,
         ]
@@ -364,7 +364,7 @@ async fn a_swallowed_lock_timeout_is_a_retry<DB: Engine>(db: TestDb<DB>) -> Test
     left(&db, ["k", "k:2"]).await
 }
 
-async fn an_outer_rollback_undoes_the_inner_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
+async fn i66_an_outer_rollback_undoes_the_inner_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
     create_tables(&db).await?;
     let outer = async |fails: bool| {

@@ -1,7 +1,7 @@
 //! The function as written. Its body stays tokens: the compiler reads it, and an editor completes in it even while it
 //! does not parse.
 
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::visit::Visit as _;
@@ -37,7 +37,7 @@ impl Function {
         if input.peek(Token![;]) {
             return Err(no_body(&sig));
         }
-        let (inner, body) = without_inner_attributes(input.parse()?)?;
+        let (inner, body) = without_inner_attributes(body(input)?)?;
         attrs.extend(inner);
         Ok(Self { attrs, vis, sig, body })
     }
@@ -188,6 +188,17 @@ fn not_a_function(input: ParseStream<'_>) -> syn::Error {
 /// Only a trait has functions without a body.
 fn no_body(sig: &Signature) -> syn::Error {
     syn::Error::new_spanned(&sig.ident, super::check::delegate(&sig.ident))
+}
+
+/// A body that came through a `macro_rules!` is inside of an invisible group.
+fn body(input: ParseStream<'_>) -> syn::Result<Group> {
+    match input.fork().parse() {
+        Ok(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {
+            input.parse::<TokenTree>()?;
+            body.parse2(group.stream())
+        }
+        _ => input.parse(),
+    }
 }
 
 /// An inner attribute is for the whole function, not for the block that the body becomes.

@@ -45,7 +45,14 @@ fn signatures(model: &Model<'_>) -> String {
     format!("{}\n{}", signature(&model.function.sig), signature(&called))
 }
 
+/// On one line, where nothing ends with a comma.
 fn signature(sig: &Signature) -> String {
+    let mut sig = sig.clone();
+    sig.inputs.pop_punct();
+    sig.generics.params.pop_punct();
+    if let Some(bounds) = &mut sig.generics.where_clause {
+        bounds.predicates.pop_punct();
+    }
     tidy(sig.to_token_stream())
 }
 
@@ -92,7 +99,7 @@ fn grouped(group: &Group) -> String {
 fn spaced(before: &str, atom: &str) -> bool {
     let is_word = |char: char| char.is_alphanumeric() || char == '_' || char == '>';
     let after_colon = before.ends_with(':') && !before.ends_with("::");
-    let opens = before.is_empty() || ["<", "&", "::", ".", "!", "*"].iter().any(|end| before.ends_with(end));
+    let opens = before.is_empty() || ["<", "&", "::", ".", "!", "*", "#"].iter().any(|end| before.ends_with(end));
     let closes = [",", ">", "::", ":", ".", "?", ";", "<", "!"].contains(&atom);
     let calls =
         (atom.starts_with('(') || atom.starts_with('[')) && before.ends_with(is_word) && !before.ends_with("->");

@@ -1,7 +1,7 @@
 //! Expansions, as a person would read them.
 
 use expect_test::{Expect, expect};
-use proc_macro2::TokenStream;
+use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{Expr, Signature, parse_quote};
 
@@ -181,6 +181,85 @@ fn after_an_error_the_function_keeps_the_signature_that_its_callers_use() {
             }
         "#]],
     );
+}
+
+/// What callers and rustdoc see: everything but the body.
+fn check_seen(arguments: TokenStream, item: TokenStream, expected: &Expect) {
+    let file = syn::parse2(attribute(arguments, item)).expect("an expansion is a list of items");
+    let text = prettyplease::unparse(&file);
+    let body = text.find("    use ::idem_runtime::__private").expect("a body");
+    expected.assert_eq(&text[..body]);
+}
+
+#[test]
+fn every_kind_of_argument_and_attribute() {
+    check_seen(
+        quote!(scope = "shop.any", key = (a, more), payload = y),
+        quote! {
+            /// Said before.
+            #[must_use = "it says which"]
+            #[cfg_attr(debug_assertions, inline)]
+            /// Said after.
+            pub(super) async fn any<'n, K: KeyPart, const N: usize>(
+                mut tx: &mut Tx<'_, MySql>,
+                (a, mut b): (i64, [u8; N]),
+                Point { x, y }: &'n Point,
+                mut more: K,
+                #[cfg(debug_assertions)] count: &mut i64,
+                shown: impl Fn(&K) -> String + Send,
+                _: &str,
+            ) -> Result<Once<String>, Error>
+            where
+                K: Send,
+            {
+                again(&mut tx).await
+            }
+        },
+        &expect![[r#"
+            /// Said before.
+            #[must_use = "it says which"]
+            #[cfg_attr(debug_assertions, inline)]
+            /// Said after.
+            ///
+            ///# Idempotent
+            ///
+            ///One effect for each `(a, more)` in the scope `shop.any`: the first call runs the body, every later one replays its
+            ///result. Pass `&Idem<MySql>`, or `&mut *tx` inside of another idempotent body.
+            ///
+            ///```text
+            ///async fn any<'n, K: KeyPart, const N: usize>(mut tx: &mut Tx<'_, MySql>, (a, mut b): (i64, [u8; N]), Point { x, y }: &'n Point, mut more: K, #[cfg(debug_assertions)] count: &mut i64, shown: impl Fn(&K) -> String + Send, _: &str) -> Result<Once<String>, Error> where K: Send
+            ///async fn any<'n, K: KeyPart, const N: usize>(tx: impl Begin<MySql>, (a, mut b): (i64, [u8; N]), Point { x, y }: &'n Point, mut more: K, #[cfg(debug_assertions)] count: &mut i64, shown: impl Fn(&K) -> String + Send, _: &str) -> Result<Once<String>, Error> where K: Send
+            ///```
+            ///
+            ///# Errors
+            ///
+            ///Those of the body, and those of idem itself, such as a duplicate that is in progress or has another payload.
+            pub(super) async fn any<'n, K: KeyPart, const N: usize>(
+                tx: impl ::idem_runtime::Begin<MySql>,
+                (a, mut b): (i64, [u8; N]),
+                Point { x, y }: &'n Point,
+                mut more: K,
+                #[cfg(debug_assertions)]
+                count: &mut i64,
+                shown: impl Fn(&K) -> String + Send,
+                _: &str,
+            ) -> Result<Once<String>, Error>
+            where
+                K: Send,
+            {
+        "#]],
+    );
+}
+
+/// What a `macro_rules!` hands on as `$body:block`.
+#[test]
+fn a_body_in_an_invisible_group() {
+    let (arguments, body) = (quote!(scope = "order.pay", key = id), quote!({ Ok(id) }));
+    let item = |body: &dyn ToTokens| quote!(async fn pay(tx: &mut Tx<'_, Sqlite>, id: i64) -> Result<i64, Error> #body);
+    let invisible = Group::new(Delimiter::None, body.clone());
+    let expansions = [item(&body), item(&invisible)].map(|item| attribute(arguments.clone(), item).to_string());
+    assert_eq!(expansions[0], expansions[1]);
+    assert!(!expansions[0].contains("compile_error"), "{}", expansions[0]);
 }
 
 /// S74: an editor asks for completions with the body as it was typed so far.

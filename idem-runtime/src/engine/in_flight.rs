@@ -60,6 +60,8 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);
@@ -72,6 +74,27 @@ mod tests {
         assert!(running.turn("s", "other", SOON).await.is_some(), "another key is free");
         drop(first);
         assert!(running.turn("s", "k", SOON).await.is_some());
+        assert!(running.calls.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn i77_ten_thousand_calls_of_a_hundred_keys() {
+        const KEYS: usize = 100;
+        let running = Arc::new(InFlight::default());
+        let inside: Arc<Vec<_>> = Arc::new((0..KEYS).map(|_| AtomicBool::new(false)).collect());
+        let mut calls = tokio::task::JoinSet::new();
+        for call in 0..KEYS * 100 {
+            let (running, inside) = (Arc::clone(&running), Arc::clone(&inside));
+            calls.spawn(async move {
+                let key = call % KEYS;
+                let turn = running.turn("s", &key.to_string(), Duration::from_mins(1)).await.expect("a turn");
+                assert!(!inside[key].swap(true, Ordering::SeqCst), "two at once");
+                tokio::task::yield_now().await;
+                inside[key].store(false, Ordering::SeqCst);
+                drop(turn);
+            });
+        }
+        calls.join_all().await;
         assert!(running.calls.lock().unwrap().is_empty());
     }
 

@@ -1,0 +1,232 @@
+//! Idempotent functions in every form that a function can have, and what surrounds them. All are compiled; what can be
+//! seen without a database is asserted.
+
+use idem_runtime::prelude::*;
+use sqlx::Sqlite;
+
+/// What a strict crate denies.
+mod strict {
+    #![deny(warnings, missing_docs, unreachable_pub, clippy::pedantic)]
+
+    use std::fmt::Display;
+
+    use idem_runtime::{KeyPart, prelude::*};
+    use serde::Serialize;
+    use sqlx::Sqlite;
+
+    /// A shop.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Shop {
+        pub(crate) id: i64,
+        pub(crate) calls: u32,
+    }
+
+    /// A point of two coordinates.
+    #[derive(Debug, Clone, Copy, Serialize)]
+    pub(crate) struct Point {
+        pub(crate) x: i64,
+        pub(crate) y: i64,
+    }
+
+    impl Shop {
+        /// With the shop as it is.
+        #[idempotent(scope = "shop.copied", key = (self.id, order_id))]
+        pub(crate) async fn copied(self, _tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
+            Ok(self.id + order_id)
+        }
+
+        /// With a shop that others see too.
+        #[idempotent(scope = "shop.shared", key = (self.id, order_id))]
+        pub(crate) async fn shared(&self, tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
+            self.copied(tx, order_id).await
+        }
+
+        /// With a shop that the body changes.
+        #[idempotent(scope = "shop.changed", key = (self.id, order_id))]
+        pub(crate) async fn changed(&mut self, tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
+            self.calls += 1;
+            self.shared(tx, order_id).await
+        }
+
+        /// Without a shop, and with one under another name.
+        #[idempotent(scope = "shop.of", key = shop.id)]
+        pub(crate) async fn of(tx: &mut Tx<'_, Sqlite>, shop: &Self) -> Result<i64, Error> {
+            shop.shared(&mut *tx, 1).await
+        }
+    }
+
+    /// Generic over the database, a key, an array's length, and what an `impl` hides; with a `where` clause.
+    #[idempotent(scope = "shop.generic", key = (name, more), payload = lines)]
+    pub(crate) async fn generic<'n, DB, K, const N: usize>(
+        tx: &mut Tx<'_, DB>,
+        name: &'n str,
+        more: K,
+        lines: [i64; N],
+        shown: impl Fn(&K) -> String + Send,
+    ) -> Result<String, Error>
+    where
+        DB: SqlDialect,
+        K: KeyPart + Display + Send + Sync,
+        [i64; N]: Serialize,
+    {
+        let _: &mut Tx<'_, DB> = tx;
+        Ok(format!("{name}{more}{}{}", lines.len(), shown(&more)))
+    }
+
+    /// Arguments that are taken apart, and one of which nothing is taken.
+    #[idempotent(scope = "shop.patterns", key = (a, x, items.len()), payload = (b, y))]
+    pub(crate) async fn patterns(
+        _: &mut Tx<'_, Sqlite>,
+        (a, mut b): (i64, i64),
+        Point { x, y }: Point,
+        items @ [first, ..]: [i64; 3],
+        _: String,
+    ) -> Result<i64, Error> {
+        b += 1;
+        Ok(a + b + x + y + first + items[2])
+    }
+
+    /// Arguments that the body changes.
+    #[idempotent(scope = "shop.changed-arguments", key = name)]
+    pub(crate) async fn changed_arguments(
+        tx: &mut Tx<'_, Sqlite>,
+        mut name: String,
+        count: &mut i64,
+    ) -> Result<String, Error> {
+        name.push('!');
+        *count += Shop { id: 1, calls: 0 }.shared(tx, 1).await?;
+        Ok(name)
+    }
+
+    /// A result that says whether it is a replay, early ends, and names that the expansion could take for its own.
+    #[idempotent(scope = "shop.ends", key = key, payload = payload)]
+    pub(crate) async fn ends(
+        tx: &mut Tx<'_, Sqlite>,
+        key: i64,
+        payload: i64,
+        claimed: i64,
+        codec: i64,
+        begin: i64,
+    ) -> Result<Once<i64>, Error> {
+        let out = async {
+            if key == claimed {
+                return Err(Error::Mismatch);
+            }
+            Ok(codec + begin)
+        };
+        let inside = out.await?;
+        for _ in 0..payload {
+            if inside > 0 {
+                return Ok(inside.into());
+            }
+        }
+        Ok((key + Shop::of(tx, &Shop { id: 1, calls: 0 }).await?).into())
+    }
+}
+
+/// Attributes and documentation stay where they are, and lints that they silence stay silent.
+mod attributes {
+    #![deny(warnings, missing_docs, clippy::pedantic)]
+
+    use idem_runtime::prelude::*;
+    use sqlx::Sqlite;
+
+    /// Said before the attribute.
+    #[must_use = "it says what was done"]
+    #[idempotent(scope = "notes.write", key = id)]
+    #[allow(clippy::unused_async, reason = "the attribute of the user")]
+    /// Said after it.
+    #[cfg_attr(true, inline)]
+    pub(crate) async fn write(
+        tx: &mut Tx<'_, Sqlite>,
+        id: i64,
+        #[cfg(true)] kept: i64,
+        #[cfg(false)] removed: Missing,
+    ) -> Result<i64, Error> {
+        let _ = tx;
+        Ok(id + kept)
+    }
+
+    #[cfg(false)]
+    #[idempotent(scope = "notes.absent", key = id)]
+    async fn absent(tx: &mut Tx<'_, Missing>, id: i64) -> Result<Missing, Missing> {}
+
+    /// Its callers are warned.
+    #[deprecated = "write instead"]
+    #[idempotent(scope = "notes.old", key = id)]
+    pub(crate) async fn old(tx: &mut Tx<'_, Sqlite>, id: i64) -> Result<i64, Error> {
+        write(tx, id, 1).await
+    }
+
+    #[expect(deprecated)]
+    pub(crate) fn warned(idem: &Idem<Sqlite>) -> impl Future<Output = Result<i64, Error>> + Send + '_ {
+        old(idem, 1)
+    }
+}
+
+/// Names that an expansion could take for its own, and nothing else in scope.
+mod shadowed {
+    #![no_implicit_prelude]
+
+    mod core {}
+    mod std {}
+    mod sqlx {}
+    mod serde {}
+    mod idem_runtime {}
+    struct Result;
+    struct Option;
+    struct Begin;
+    struct Spec;
+    struct Key;
+    struct Send;
+    struct Future;
+
+    type Answer = ::std::result::Result<i64, ::idem_runtime::Error>;
+
+    #[::idem_runtime::idempotent(scope = "shadowed", key = id)]
+    pub(super) async fn of_nothing(tx: &mut ::idem_runtime::Tx<'_, ::sqlx::Sqlite>, id: i64) -> Answer {
+        let _ = tx;
+        ::std::result::Result::Ok(id)
+    }
+}
+
+/// A dependency under another name, and a function whose every part comes out of a macro.
+mod renamed {
+    use idem_runtime as other_name;
+    use other_name::prelude::*;
+    use sqlx::Sqlite;
+
+    macro_rules! function {
+        ($name:ident, $id:ident: $Id:ty, $key:expr, $output:ty, $body:block) => {
+            #[idempotent(scope = "renamed", key = $key, crate = other_name)]
+            pub(super) async fn $name(_tx: &mut Tx<'_, Sqlite>, $id: $Id) -> $output $body
+        };
+    }
+
+    function!(by_macro, id: i64, id, Result<i64, Error>, { Ok(id) });
+}
+
+/// A task can carry each of the calls.
+fn is_send(_: impl Future + Send) {}
+
+#[expect(dead_code, reason = "there is no engine to call it with")]
+async fn every_call_can_be_sent(idem: &Idem<Sqlite>, mut shop: strict::Shop) -> Result<(), Error> {
+    is_send(shop.copied(idem, 1));
+    is_send(shop.shared(idem, 1));
+    is_send(strict::Shop::of(idem, &shop));
+    is_send(shop.changed(idem, 1));
+    is_send(strict::generic(idem, "n", 7_u8, [1, 2], |k| format!("{k}!")));
+    is_send(strict::patterns(idem, (1, 2), strict::Point { x: 3, y: 4 }, [5, 6, 7], String::new()));
+    is_send(strict::changed_arguments(idem, String::new(), &mut 1));
+    is_send(strict::ends(idem, 1, 2, 3, 4, 5));
+    is_send(attributes::write(idem, 1, 2));
+    is_send(attributes::warned(idem));
+    is_send(shadowed::of_nothing(idem, 1));
+    is_send(renamed::by_macro(idem, 1));
+    // Inside of a transaction too, and with references to what does not live as long as the engine.
+    let mut tx = idem.begin().await?;
+    let name = String::from("n");
+    is_send(strict::generic(&mut *tx, &name, &name, [1], |k| format!("{k}!")));
+    is_send(shop.changed(&mut *tx, 1));
+    tx.rollback().await
+}

@@ -1,0 +1,154 @@
+//! A network that loses COMMIT, or the answer to it: a proxy on the loopback between a pool and its server.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use idem_runtime::{Dialect, Idem};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::{BoxError, Engine, TestDb};
+
+/// A way to a test's database that goes through here.
+pub(crate) struct Proxy<DB: Engine> {
+    db: TestDb<DB>,
+    holds: Holds,
+    listener: JoinHandle<()>,
+}
+
+/// What waits for the next COMMITs, the first one first.
+type Holds = Arc<Mutex<VecDeque<Hold>>>;
+
+/// The connection's end of a [`Held`].
+struct Hold {
+    arrives: oneshot::Receiver<bool>,
+    ended: oneshot::Sender<()>,
+}
+
+/// A COMMIT that is on its way, after its sender was cut off. Dropped, it is lost.
+pub(crate) struct Held {
+    arrives: oneshot::Sender<bool>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl<DB: Engine> Proxy<DB> {
+    /// Opens a way to the database.
+    pub(crate) async fn to(db: &TestDb<DB>) -> Result<Self, BoxError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let (server, url) = through(db.url(), listener.local_addr()?.port())?;
+        let holds = Holds::default();
+        let listener = tokio::spawn(listen(listener, server, commit(DB::DIALECT), Arc::clone(&holds)));
+        Ok(Self { db: TestDb::attach(url)?, holds, listener })
+    }
+
+    /// A new engine of idem, whose pool has connections that go this way.
+    pub(crate) async fn idem(&self, max_connections: u32) -> Result<Idem<DB>, BoxError> {
+        self.db.idem(max_connections).await
+    }
+
+    /// Cuts the connection that sends the next COMMIT, and keeps the COMMIT until the test says what becomes of it.
+    pub(crate) fn hold_commit(&self) -> Held {
+        let (decide, arrives) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(Hold { arrives, ended: end });
+        Held { arrives: decide, ended }
+    }
+}
+
+impl<DB: Engine> Drop for Proxy<DB> {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
+}
+
+impl Held {
+    /// The server gets the COMMIT and has answered, or never sees it: then it sees that the connection is closed.
+    ///
+    /// # Errors
+    ///
+    /// When no COMMIT came.
+    pub(crate) async fn end(self, arrives: bool) -> Result<(), BoxError> {
+        self.arrives.send(arrives).map_err(|_| "the proxy is gone")?;
+        Ok(self.ended.await?)
+    }
+}
+
+impl Hold {
+    async fn end(self, commit: &[u8], mut server: TcpStream) -> io::Result<()> {
+        if self.arrives.await.unwrap_or(false) {
+            server.write_all(commit).await?;
+            let answered = server.read(&mut [0; 64]).await?;
+            assert!(answered > 0, "the server answers a COMMIT");
+        }
+        drop(server);
+        // A test that does not wait for the end has gone on.
+        let _ = self.ended.send(());
+        Ok(())
+    }
+}
+
+/// The server's address, and the URL with that of the proxy in its place.
+fn through(url: &str, port: u16) -> Result<(String, String), BoxError> {
+    let (scheme, rest) = url.split_once("://").ok_or("a URL has a scheme")?;
+    let (authority, database) = rest.split_once('/').ok_or("a URL names a database")?;
+    let (user, server) = authority.rsplit_once('@').unwrap_or(("", authority));
+    if !server.contains(':') {
+        return Err(format!("the URL of the tests' server has no port: {server}").into());
+    }
+    Ok((server.to_owned(), format!("{scheme}://{user}@{}:{port}/{database}", Ipv4Addr::LOCALHOST)))
+}
+
+/// The end of the packet in which sqlx sends a COMMIT: text, without parameters.
+fn commit(dialect: Dialect) -> &'static [u8] {
+    match dialect {
+        Dialect::Postgres => b"Q\0\0\0\x0bCOMMIT\0",
+        Dialect::MySql => b"\x07\0\0\0\x03COMMIT",
+        Dialect::Sqlite => unreachable!("there is no network between SQLite and its file"),
+    }
+}
+
+async fn listen(listener: TcpListener, server: String, commit: &'static [u8], holds: Holds) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (server, holds) = (server.clone(), Arc::clone(&holds));
+        tokio::spawn(async move {
+            // Whichever side closes the connection, the other one sees it closed.
+            let _ = carry(client, TcpStream::connect(server).await?, commit, &holds).await;
+            Ok::<_, io::Error>(())
+        });
+    }
+}
+
+/// Carries what both sides say, until one of them is done or a COMMIT is held.
+async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], holds: &Holds) -> io::Result<()> {
+    let (mut asked, mut answered) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
+    loop {
+        tokio::select! {
+            length = client.read(&mut asked) => {
+                let said = &asked[..length?];
+                if said.is_empty() {
+                    return Ok(());
+                }
+                if said.ends_with(commit) && let Some(hold) = next_of(holds) {
+                    drop(client);
+                    return hold.end(said, server).await;
+                }
+                server.write_all(said).await?;
+            }
+            length = server.read(&mut answered) => {
+                let said = &answered[..length?];
+                if said.is_empty() {
+                    return Ok(());
+                }
+                client.write_all(said).await?;
+            }
+        }
+    }
+}
+
+fn next_of(holds: &Holds) -> Option<Hold> {
+    holds.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+}
