@@ -155,6 +155,19 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
 }
 
 #[test]
+fn a_function_that_records_errors() {
+    check(
+        quote!(scope = "order.pay", key = order_id, record_err = PayError::is_final),
+        quote! {
+            async fn pay(tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<(), PayError> {
+                Ok(())
+            }
+        },
+        &expect![[]],
+    );
+}
+
+#[test]
 fn after_an_error_the_function_keeps_the_signature_that_its_callers_use() {
     check(
         quote!(scope = "order.pay"),
