@@ -43,7 +43,8 @@ pub enum Error {
     #[error("the stored answer does not fit the function's types")]
     Undecodable(#[source] serde_json::Error),
     /// A value cannot be written as JSON and read back as what it was, so that it could not be compared or replayed:
-    /// a map whose keys are no strings, a float that is no number, `Some(None)`. The effect was rolled back.
+    /// a map whose keys are no strings, a float that is no number, `Some(None)` inside of another value. The effect was
+    /// rolled back.
     #[error("{what} cannot be written as JSON")]
     Unencodable {
         /// The result or the payload.

@@ -72,8 +72,7 @@ impl<DB: SqlDialect> Root<DB> {
     pub(crate) async fn begin(lent: Lent<DB>, turn: Option<OwnedMutexGuard<()>>) -> Result<Box<Self>, sqlx::Error> {
         let health = Health::Open;
         let (undo, half_done, unseen, result_limit) = (None, false, false, usize::MAX);
-        let mut root =
-            Box::new(Self { lent, open: true, health, undo, half_done, unseen, result_limit, _turn: turn });
+        let mut root = Box::new(Self { lent, open: true, health, undo, half_done, unseen, result_limit, _turn: turn });
         let begin = Box::pin(async move {
             root.lent.ask(sqlx::raw_sql(DB::BEGIN)).await?;
             Ok::<_, sqlx::Error>(root)

@@ -38,7 +38,7 @@ pub(crate) fn add(suite: &mut Suite) {
 
 /// Why a try failed.
 #[derive(Debug, Serialize, Deserialize, thiserror::Error)]
-enum Failure {
+pub(crate) enum Failure {
     #[error("over the limit of {limit} for {user:?}")]
     OverLimit { limit: i64, user: Option<String> },
     #[error("sold out")]
@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-type Answer = Result<Once<i64>, Failure>;
+pub(crate) type Answer = Result<Once<i64>, Failure>;
 
 /// Runs the body that the test passes, after an effect; records final errors.
 #[idempotent(scope = "test.try", key = key, payload = payload, record_err = Failure::is_final)]
@@ -78,7 +78,7 @@ async fn attempt<DB: Engine>(
 }
 
 /// Tries, and fails with the error.
-async fn fail<DB: Engine>(begin: impl Begin<DB>, key: &str, error: Failure) -> Answer {
+pub(crate) async fn fail<DB: Engine>(begin: impl Begin<DB>, key: &str, error: Failure) -> Answer {
     attempt(begin, key, 1, |_| Box::pin(async move { Err(error) })).await
 }
 
@@ -88,7 +88,7 @@ async fn again<DB: Engine>(begin: impl Begin<DB>, key: &str) -> Answer {
 }
 
 /// Tries, and gives a result.
-async fn succeed<DB: Engine>(begin: impl Begin<DB>, key: &str) -> Answer {
+pub(crate) async fn succeed<DB: Engine>(begin: impl Begin<DB>, key: &str) -> Answer {
     attempt(begin, key, 1, |_| Box::pin(async { Ok(7.into()) })).await
 }
 
@@ -141,9 +141,8 @@ async fn an_error_of_idem_is_never_recorded<DB: Engine>(db: TestDb<DB>) -> TestR
     let (idem, other) = (db.idem(1).await?, db.idem(1).await?);
     create_tables(&db).await?;
     result!(write(&idem, "done", 1).await, 1, is_replay: false);
-    let inside = attempt(&idem, "k", 1, |tx| {
-        Box::pin(async move { write(tx, "done", 2).await.map_err(|error| told(&error)) })
-    });
+    let inside =
+        attempt(&idem, "k", 1, |tx| Box::pin(async move { write(tx, "done", 2).await.map_err(|error| told(&error)) }));
     answer!(inside.await, Err(Failure::Told(error)) if error.contains("another payload"));
     left(&db, ["done", "done:2"]).await?;
     let beside = attempt(&idem, "k", 1, |_| {
@@ -179,7 +178,7 @@ async fn a_dead_transaction_records_nothing<DB: Engine>(db: TestDb<DB>) -> TestR
     create_tables(&db).await?;
     let deadly = match DB::DIALECT {
         Dialect::Postgres => "SELECT pg_terminate_backend(pg_backend_pid())",
-        Dialect::MySql => "SIGNAL SQLSTATE '40001'",
+        Dialect::MySql => "INSERT INTO counter (id) VALUES (3)",
         Dialect::Sqlite => "INSERT OR ROLLBACK INTO counter (id, value) VALUES (1, 7)",
     };
     let call = attempt(&idem, "k", 1, |tx| {
@@ -269,7 +268,11 @@ async fn a_recorded_error_inside_of_a_transaction_ends_with_it<DB: Engine>(db: T
         answer!(fail(&mut *tx, "k", Failure::SoldOut).await, Err(Failure::SoldOut));
         answer!(again(&mut *tx, "k").await, Err(Failure::SoldOut));
         effect(&mut tx, "after").await?;
-        if commits { tx.commit().await? } else { tx.rollback().await? }
+        if commits {
+            tx.commit().await?
+        } else {
+            tx.rollback().await?
+        }
         left(&db, expected).await?;
     }
     answer!(again(&idem, "k").await, Err(Failure::SoldOut));

@@ -131,7 +131,7 @@ fn text_of(bytes: usize) -> String {
 
 /// The server takes 16 MiB in a packet, and closes the connection on more: then only a larger packet helps.
 async fn i42_sixteen_mib_needs_a_packet<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let packet = usize::try_from(db.integer("SELECT @@global.max_allowed_packet").await?)?;
+    let packet = usize::try_from(db.integer("SELECT CAST(@@global.max_allowed_packet AS SIGNED)").await?)?;
     db.execute(format!("SET GLOBAL max_allowed_packet = {}", 16 * MIB)).await?;
     let idem = db.idem(1).await?;
     drop(idem.pool().acquire().await?);

@@ -32,7 +32,9 @@ pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
 fn recorded(model: &Model<'_>) -> String {
     let Some(is_final) = &model.args.record_err else { return String::new() };
     let is_final = tidy(is_final.to_token_stream());
-    format!("\nAn error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.\n")
+    format!(
+        "\nAn error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.\n"
+    )
 }
 
 /// Without it, a function that had no documentation would now have some that says nothing about its errors, which

@@ -10,9 +10,12 @@ const SOME: &str = "{\"$some\":";
 
 /// Writes a value inside of that many `Some`s.
 pub(super) fn wrapped(inner: String, somes: usize) -> String {
-    (0..somes).fold(inner, |inner, _| {
-        if inner == "null" || inner.starts_with(SOME) { format!("{SOME}{inner}}}") } else { inner }
-    })
+    (0..somes).fold(
+        inner,
+        |inner, _| {
+            if inner == "null" || inner.starts_with(SOME) { format!("{SOME}{inner}}}") } else { inner }
+        },
+    )
 }
 
 /// Reads a value, the whole text.
