@@ -42,6 +42,7 @@ struct Engine<DB: SqlDialect> {
     /// On SQLite, whose busy handler sleeps and starves: writers of this process wait in a fair queue instead.
     writer: Option<Arc<Mutex<()>>>,
     in_flight: InFlight,
+    result_limit: usize,
 }
 
 /// Makes an [`Idem`].
@@ -49,12 +50,17 @@ struct Engine<DB: SqlDialect> {
 #[derive(Debug)]
 pub struct Builder<DB: SqlDialect> {
     pool: Pool<DB>,
+    result_limit: usize,
 }
+
+/// A record is read again by every duplicate and kept for long: what is larger has a better place, and the result says
+/// where. It is also what MariaDB takes in one packet unless it is told otherwise.
+const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 
 impl<DB: SqlDialect> Idem<DB> {
     /// Begins with the pool whose database holds the rows and the records.
     pub fn builder(pool: Pool<DB>) -> Builder<DB> {
-        Builder { pool }
+        Builder { pool, result_limit: RESULT_LIMIT }
     }
 
     /// The pool it was built with.
@@ -93,14 +99,15 @@ impl<DB: SqlDialect> Idem<DB> {
     /// [`Error::SecondConnection`] inside a body that holds the only connection; [`Error::Retry`] and
     /// [`Error::Database`].
     pub async fn begin(&self) -> Result<Box<Tx<'static, DB>>, Error> {
-        Ok(Box::new(self.open().await?))
+        self.open().await.map(Box::new).inspect_err(|_| Inside::note_error())
     }
 
     pub(crate) async fn open(&self) -> Result<Tx<'static, DB>, Error> {
         self.check_second_writer()?;
         let turn = self.writers_turn().await?;
         let connection = self.acquire().await?;
-        let root = Root::begin(connection, turn).await.map_err(Error::statement::<DB>)?;
+        let mut root = Root::begin(connection, turn).await.map_err(Error::statement::<DB>)?;
+        root.result_limit = self.engine.result_limit;
         Ok(Tx::outermost(root))
     }
 
@@ -139,13 +146,13 @@ impl<DB: SqlDialect> Idem<DB> {
         if DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.engine.pool).await? {
             return Err(Error::Configuration("callers of their own need a file: `:memory:` is one connection's"));
         }
-        Ok(Self::over(pool, self.engine.writer.clone()))
+        Ok(Self::over(pool, self.engine.writer.clone(), self.engine.result_limit))
     }
 
-    fn over(pool: Pool<DB>, writer: Option<Arc<Mutex<()>>>) -> Self {
+    fn over(pool: Pool<DB>, writer: Option<Arc<Mutex<()>>>, result_limit: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { engine: Arc::new(Engine { pool, id, writer, in_flight: InFlight::default() }) }
+        Self { engine: Arc::new(Engine { pool, id, writer, in_flight: InFlight::default(), result_limit }) }
     }
 
     pub(crate) fn in_flight(&self) -> &InFlight {
@@ -170,6 +177,15 @@ impl<DB: SqlDialect> fmt::Debug for Idem<DB> {
 }
 
 impl<DB: SqlDialect> Builder<DB> {
+    /// The most bytes that a result may have, written as JSON; 16 MiB unless it is set. A larger one is
+    /// [`Error::ResultTooLarge`], and its effect is rolled back. On MySQL and MariaDB the server's `max_allowed_packet`,
+    /// which has to hold the statement too, is a limit of its own.
+    #[must_use]
+    pub fn result_limit(mut self, bytes: usize) -> Self {
+        self.result_limit = bytes;
+        self
+    }
+
     /// Checks the pool and makes the engine.
     ///
     /// # Errors
@@ -183,7 +199,7 @@ impl<DB: SqlDialect> Builder<DB> {
                 "`:memory:` needs a pool of one connection: `SqlitePoolOptions::new().max_connections(1)`",
             ));
         }
-        Ok(Idem::over(self.pool, DB::ONE_WRITER.then(Arc::default)))
+        Ok(Idem::over(self.pool, DB::ONE_WRITER.then(Arc::default), self.result_limit))
     }
 }
 

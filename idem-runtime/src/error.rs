@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::dialect::{Class, SqlDialect};
+use crate::engine::Inside;
 use crate::machine::{GuardRefusal, guard_refusal};
 use crate::tx::Refused;
 
@@ -15,7 +16,7 @@ use crate::tx::Refused;
 /// | `Mismatch` | done before, for another payload | ack |
 /// | `Indeterminate` | unknown until somebody looks | resend |
 /// | `Undecodable` | done before; its result cannot be read | ack |
-/// | `Unencodable` | undone: the result cannot be stored | resend |
+/// | `Unencodable`, `ResultTooLarge` | undone: the result cannot be stored | resend |
 /// | `InvalidKey` | never begun | resend |
 /// | `SecondConnection` | never begun | resend |
 /// | `Configuration` | never begun | resend |
@@ -37,17 +38,28 @@ pub enum Error {
     /// An earlier call ended in a way that leaves open whether its effect happened.
     #[error("an earlier call with this key ended in doubt; its effect has to be looked up")]
     Indeterminate,
-    /// The effect happened, and its stored result does not fit the function's result type any more.
-    #[error("the stored result does not fit the result type")]
+    /// An earlier call has ended for good, and its stored answer does not fit the function's types any more: its result,
+    /// or an error that was recorded.
+    #[error("the stored answer does not fit the function's types")]
     Undecodable(#[source] serde_json::Error),
     /// A value cannot be written as JSON and read back as what it was, so that it could not be compared or replayed:
-    /// a map whose keys are no strings, a float that is no number, `Some(None)`. The effect was rolled back.
+    /// a map whose keys are no strings, a float that is no number, `Some(None)` inside of another value. The effect was
+    /// rolled back.
     #[error("{what} cannot be written as JSON")]
     Unencodable {
         /// The result or the payload.
         what: &'static str,
         /// What `serde_json` says.
         source: serde_json::Error,
+    },
+    /// The result, written as JSON, is larger than [`Builder::result_limit`](crate::Builder::result_limit), or than a
+    /// packet that the server takes. The effect was rolled back.
+    #[error("the result is too large to be stored: {bytes} bytes of at most {limit}")]
+    ResultTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The most that can be stored.
+        limit: usize,
     },
     /// The idempotency key or the cause cannot be one.
     #[error("invalid key: {reason}")]
@@ -205,6 +217,9 @@ pub enum TransitionError {
 
 impl From<Error> for TransitionError {
     fn from(error: Error) -> Self {
+        if !matches!(error, Error::Database(_)) {
+            Inside::note_error();
+        }
         match error {
             Error::Retry(source) => Self::Retry(source),
             Error::UnknownCommit(source) => Self::UnknownCommit(source),

@@ -2,9 +2,11 @@
 
 mod answer;
 mod call;
+mod final_error;
 
 pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never};
 pub use call::{Claimed, Opened, open};
+pub use final_error::{FinalError, record_err};
 
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;

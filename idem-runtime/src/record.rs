@@ -13,6 +13,7 @@ pub(crate) struct RecordSql {
     pub(crate) claim: &'static str,
     pub(crate) read: &'static str,
     pub(crate) complete: &'static str,
+    pub(crate) fail: &'static str,
     pub(crate) doubt: &'static str,
 }
 
@@ -43,6 +44,10 @@ SELECT status, fingerprint, result
 UPDATE idem_record
    SET status = 2, result = $1, completed_at = clock_timestamp()
  WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1",
+        fail: "\
+UPDATE idem_record
+   SET status = 3, result = $1, completed_at = clock_timestamp()
+ WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1",
         doubt: "\
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
 VALUES ($1, $2, 4, $3, $4, clock_timestamp())
@@ -65,6 +70,10 @@ SELECT status, fingerprint, result
 UPDATE idem_record
    SET status = 2, result = ?, completed_at = NOW(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
+        fail: "\
+UPDATE idem_record
+   SET status = 3, result = ?, completed_at = NOW(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
         doubt: "\
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
 VALUES (?, ?, 4, ?, ?, NOW(6))
@@ -86,6 +95,10 @@ SELECT status, fingerprint, result
         complete: "\
 UPDATE idem_record
    SET status = 2, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1",
+        fail: "\
+UPDATE idem_record
+   SET status = 3, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
  WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1",
         doubt: "\
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
@@ -111,6 +124,40 @@ pub(crate) struct Record {
     pub(crate) status: i64,
     pub(crate) fingerprint: String,
     pub(crate) result: Option<String>,
+}
+
+/// An answer as it is stored.
+#[derive(Debug)]
+pub(crate) enum Stored {
+    /// A result.
+    Completed(String),
+    /// An error that is final.
+    Failed(String),
+}
+
+impl Stored {
+    /// Fails for an answer that could not be stored whole, before the database is asked to.
+    pub(crate) async fn fit<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<(), Error> {
+        let (Self::Completed(text) | Self::Failed(text)) = self;
+        let (bytes, mut limit) = (text.len(), root.result_limit);
+        if DB::DIALECT == Dialect::MySql && bytes > SMALL && bytes <= limit {
+            limit = limit.min(packet(root).await.map_err(Error::statement::<DB>)?);
+        }
+        if bytes > limit { Err(Error::ResultTooLarge { bytes, limit }) } else { Ok(()) }
+    }
+}
+
+/// No server is set to take less in one packet.
+const SMALL: usize = 512 * 1024;
+
+/// What stands beside the answer in the packet that stores it.
+const BESIDE: i64 = 1024;
+
+/// The most bytes of an answer that MySQL takes. It closes the connection on a packet that is larger, as if it were lost.
+async fn packet<DB: SqlDialect>(root: &mut Root<DB>) -> Result<usize, sqlx::Error> {
+    let answer = root.ask("SELECT @@max_allowed_packet AS packet").await?;
+    let packet = answer.row.as_ref().map(|row| DB::integer(row, "packet")).transpose()?.flatten();
+    Ok(packet.map_or(usize::MAX, |packet| usize::try_from(packet - BESIDE).unwrap_or_default()))
 }
 
 /// How a try to claim ended.
@@ -163,11 +210,15 @@ impl Claim {
         }
     }
 
-    /// Stores the result. It is the last statement, and the fence: no row means that this is not our transaction.
-    pub(crate) async fn complete<DB: SqlDialect>(&self, result: &str, root: &mut Root<DB>) -> Result<(), Error> {
-        let arguments = texts::<DB>(&[result, self.scope, &self.key, &self.owner]).map_err(Error::Database)?;
-        let query = (SQL.of(DB::DIALECT).complete, Some(arguments));
-        let answer = root.ask(query).await.map_err(Error::statement::<DB>)?;
+    /// Stores the answer. It is the last statement, and the fence: no row means that this is not our transaction.
+    pub(crate) async fn complete<DB: SqlDialect>(&self, answer: &Stored, root: &mut Root<DB>) -> Result<(), Error> {
+        let sql = SQL.of(DB::DIALECT);
+        let (sql, text) = match answer {
+            Stored::Completed(text) => (sql.complete, text),
+            Stored::Failed(text) => (sql.fail, text),
+        };
+        let arguments = texts::<DB>(&[text, self.scope, &self.key, &self.owner]).map_err(Error::Database)?;
+        let answer = root.ask((sql, Some(arguments))).await.map_err(Error::statement::<DB>)?;
         if answer.rows_affected() == 1 { Ok(()) } else { Err(Error::Indeterminate) }
     }
 

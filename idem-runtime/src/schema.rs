@@ -140,7 +140,7 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
 
 /// Every statement that idempotent functions run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 4] {
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 5] {
     let sql = record::SQL.of(dialect);
-    [("claim", sql.claim), ("read", sql.read), ("complete", sql.complete), ("doubt", sql.doubt)]
+    [("claim", sql.claim), ("read", sql.read), ("complete", sql.complete), ("fail", sql.fail), ("doubt", sql.doubt)]
 }

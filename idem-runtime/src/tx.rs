@@ -50,6 +50,8 @@ pub(crate) struct Root<DB: SqlDialect> {
     half_done: bool,
     /// The connection was handed out, or a statement ran of which we cannot tell whether it commits.
     unseen: bool,
+    /// The most bytes of a result that its engine stores.
+    pub(crate) result_limit: usize,
     /// Where there is one writer at a time, its turn. Declared last: given up after the rollback was queued.
     _turn: Option<OwnedMutexGuard<()>>,
 }
@@ -69,8 +71,8 @@ impl<DB: SqlDialect> Root<DB> {
     /// Opens a transaction that no dropped future leaves behind in the pool.
     pub(crate) async fn begin(lent: Lent<DB>, turn: Option<OwnedMutexGuard<()>>) -> Result<Box<Self>, sqlx::Error> {
         let health = Health::Open;
-        let mut root =
-            Box::new(Self { lent, open: true, health, undo: None, half_done: false, unseen: false, _turn: turn });
+        let (undo, half_done, unseen, result_limit) = (None, false, false, usize::MAX);
+        let mut root = Box::new(Self { lent, open: true, health, undo, half_done, unseen, result_limit, _turn: turn });
         let begin = Box::pin(async move {
             root.lent.ask(sqlx::raw_sql(DB::BEGIN)).await?;
             Ok::<_, sqlx::Error>(root)
@@ -276,6 +278,24 @@ impl<DB: SqlDialect> Tx<'_, DB> {
     pub(crate) fn undo(&mut self) {
         let level = self.level;
         self.root().undo = Some(level);
+    }
+
+    /// Remembers what the transaction holds now, the claim: an error that is recorded undoes the rest.
+    ///
+    /// The name is another one than that of a nested transaction: MySQL forgets the older of two savepoints of one name.
+    pub(crate) async fn mark_claim(&mut self) -> Result<(), sqlx::Error> {
+        let savepoint = format!("SAVEPOINT idem_claim_{}", self.level);
+        self.root().simple(AssertSqlSafe(savepoint).into_sql_str()).await
+    }
+
+    /// Undoes everything but the claim. It mends a transaction that an error has failed, and none that is over.
+    pub(crate) async fn undo_to_claim(&mut self) -> Result<(), sqlx::Error> {
+        let rollback = format!("ROLLBACK TO SAVEPOINT idem_claim_{}", self.level);
+        let root = self.root();
+        // A nested transaction that was to be rolled back goes with the rest.
+        root.undo = None;
+        root.settle().await?;
+        root.simple(AssertSqlSafe(rollback).into_sql_str()).await
     }
 
     /// The connection itself, for helpers that take nothing else. What runs on it is not seen: the commit asks the

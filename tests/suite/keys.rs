@@ -1,15 +1,12 @@
 //! Which calls are one call: keys, scopes, and the results that are kept for them.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 
 use idem_runtime::__private::Key;
 use idem_runtime::prelude::*;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::acts::{act, create_tables, effect, left, records, result, write};
 use crate::answers::answer;
@@ -31,8 +28,6 @@ pub(crate) fn add(suite: &mut Suite) {
             i32_every_kind_of_part_is_stable,
             i21_i22_keys_are_compared_as_bytes,
             i26_an_empty_key_is_refused_everywhere,
-            results_of_every_shape_replay,
-            what_json_cannot_hold_is_refused,
             an_undecodable_result_never_runs_again,
         ]
     );
@@ -310,68 +305,6 @@ async fn i26_an_empty_key_is_refused_everywhere<DB: Engine>(db: TestDb<DB>) -> T
     }
     ensure!(shop::status(&db, 1).await? == "pending 0", "a transition without a cause of its own");
     left(&db, ["", ""]).await
-}
-
-async fn replays<DB, T>(idem: &Idem<DB>, key: &str, value: T) -> TestResult
-where
-    DB: Engine,
-    T: Serialize + DeserializeOwned + Debug + Clone + PartialEq + Send + Sync + 'static,
-{
-    for is_replay in [false, true] {
-        let made = value.clone();
-        let answer = act(idem, key, 1, |tx| {
-            Box::pin(async move {
-                effect(tx, "e").await?;
-                Ok(made)
-            })
-        });
-        result!(answer.await, value, is_replay: is_replay);
-    }
-    Ok(())
-}
-
-async fn results_of_every_shape_replay<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let idem = db.idem(2).await?;
-    create_tables(&db).await?;
-    replays(&idem, "unit", ()).await?;
-    replays(&idem, "zero", 0).await?;
-    replays(&idem, "false", false).await?;
-    replays(&idem, "none", None::<i64>).await?;
-    replays(&idem, "some", Some(0)).await?;
-    replays(&idem, "no text", String::new()).await?;
-    replays(&idem, "no items", Vec::<i64>::new()).await?;
-    replays(&idem, "odd text", "\0\u{7f}\"\\ 😀 \u{2028}".to_owned()).await?;
-    replays(&idem, "numbers", (i64::MIN, u64::MAX, 0.1_f64)).await?;
-    replays(&idem, "64 KiB and 1", "é".repeat(32 * 1024) + "x").await?;
-    replays(&idem, "1 MiB", "x".repeat(1024 * 1024)).await?;
-    ensure!(db.integer("SELECT COUNT(*) FROM effect").await? == 11, "one effect each");
-    Ok(())
-}
-
-/// JSON has one `null`: what it would make another value is refused before it is committed, and so is a payload.
-async fn what_json_cannot_hold_is_refused<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let idem = db.idem(2).await?;
-    create_tables(&db).await?;
-    refused(&idem, "some unit", Some(())).await?;
-    refused(&idem, "some none", Some(None::<i64>)).await?;
-    refused(&idem, "not a number", f64::NAN).await?;
-    left(&db, ["", ""]).await
-}
-
-async fn refused<DB, T>(idem: &Idem<DB>, key: &str, value: T) -> TestResult
-where
-    DB: Engine,
-    T: Serialize + DeserializeOwned + Debug + Clone + Send + Sync + 'static,
-{
-    let made = value.clone();
-    let answer = act(idem, key, 1, |tx| {
-        Box::pin(async move {
-            effect(tx, "e").await?;
-            Ok(made)
-        })
-    });
-    answer!(answer.await, Err(PayError::Idem(Error::Unencodable { what: "the result", .. })));
-    Ok(())
 }
 
 async fn an_undecodable_result_never_runs_again<DB: Engine>(db: TestDb<DB>) -> TestResult {

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use idem_runtime::prelude::*;
 
+use crate::acts;
 use crate::creation::cart::{Close, Reopen};
 use crate::creation::{self, Cart};
+use crate::failures::{Failure, fail, succeed};
 use crate::machines::lamp::Light;
 use crate::machines::review::{Reject, Submit};
 use crate::machines::{self, Lamp, Review};
@@ -178,5 +180,20 @@ async fn count_functions<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: &m
     count!(db, idem, table, "the same, with another payload", other, Err(PayError::Idem(Error::Mismatch)));
     let refused = settle(idem, 4, "T4", -1);
     count!(db, idem, table, "the same, the body fails at its end", refused, Err(PayError::Refused));
+    count_recorded_errors(db, idem, table).await
+}
+
+async fn count_recorded_errors<DB: Engine>(
+    db: &TestDb<DB>,
+    idem: &Idem<DB>,
+    table: &mut StatementTable<DB>,
+) -> TestResult {
+    acts::create_tables(db).await?;
+    let failed = || fail(idem, "failed", Failure::SoldOut);
+    count!(db, idem, table, "function of one INSERT with record_err", succeed(idem, "done"), Ok(_));
+    count!(db, idem, table, "the same, a final error", failed(), Err(Failure::SoldOut));
+    count!(db, idem, table, "the same, the error replayed", failed(), Err(Failure::SoldOut));
+    let busy = fail(idem, "busy", Failure::Busy);
+    count!(db, idem, table, "the same, an error that is not final", busy, Err(Failure::Busy));
     Ok(())
 }

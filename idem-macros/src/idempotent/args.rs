@@ -1,4 +1,4 @@
-//! The attribute as written: `scope = "..", key = .., payload = .., crate = ..`.
+//! The attribute as written: `scope = "..", key = .., payload = .., record_err = .., crate = ..`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -11,10 +11,11 @@ use crate::ctxt::Ctxt;
 use crate::suggest;
 
 /// The options, each with what it looks like.
-const OPTIONS: [(&str, &str); 4] = [
+const OPTIONS: [(&str, &str); 5] = [
     ("scope", "scope = \"order.pay\""),
     ("key", "key = (tenant_id, order_id)"),
     ("payload", "payload = (amount, currency)"),
+    ("record_err", "record_err = PayError::is_final"),
     ("crate", "crate = path::to::idem_runtime"),
 ];
 
@@ -24,6 +25,7 @@ pub(crate) struct Args {
     pub(crate) scope: Option<LitStr>,
     pub(crate) key: Option<Parts>,
     pub(crate) payload: Option<Parts>,
+    pub(crate) record_err: Option<ExprPath>,
     runtime: Option<Path>,
     /// The options that were written, readable or not.
     written: Vec<&'static str>,
@@ -84,6 +86,7 @@ impl Args {
             "scope" => self.scope = Some(input.parse()?),
             "key" => self.key = Some(Parts(input.parse()?)),
             "payload" => self.payload = Some(Parts(input.parse()?)),
+            "record_err" => self.record_err = Some(input.parse()?),
             _ => self.runtime = Some(input.call(Path::parse_mod_style)?),
         }
         if input.is_empty() || input.peek(Token![,]) { Ok(()) } else { Err(input.error("expected `,`")) }

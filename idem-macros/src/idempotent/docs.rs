@@ -10,6 +10,7 @@ use super::check::Model;
 pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
     let (scope, key) = (model.scope.value(), tidy(model.key.0.to_token_stream()));
     let database = tidy(model.transaction.database.to_token_stream());
+    let recorded = recorded(model);
     let errors = if documents_errors(&model.function.attrs) { "" } else { ERRORS };
     let text = format!(
         "\n\
@@ -21,10 +22,19 @@ pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
          ```text\n\
          {}\n\
          ```\n\
-         {errors}",
+         {recorded}{errors}",
         signatures(model),
     );
     text.lines().map(str::to_owned).collect()
+}
+
+/// Which errors are answers.
+fn recorded(model: &Model<'_>) -> String {
+    let Some(is_final) = &model.args.record_err else { return String::new() };
+    let is_final = tidy(is_final.to_token_stream());
+    format!(
+        "\nAn error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.\n"
+    )
 }
 
 /// Without it, a function that had no documentation would now have some that says nothing about its errors, which

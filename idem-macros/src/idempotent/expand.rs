@@ -41,13 +41,14 @@ pub(crate) fn begin(args: &Args, transaction: &Transaction<'_>) -> TokenStream {
 /// The key and the fingerprint are made before the body can change an argument.
 fn setup(model: &Model<'_>) -> TokenStream {
     let (scope, runtime) = (model.scope, model.args.runtime(Span::mixed_site()));
-    let codec = codec(model.output);
+    let (codec, record_err) = (codec(model.output), record_err(model));
     let key = model.key.iter().map(|part| add_part("key", part));
     let payload = model.payload.into_iter().flat_map(Parts::iter).map(|part| add_part("payload", part));
     quote_spanned! {Span::mixed_site()=>
         use #runtime::__private as __idem;
         const __SPEC: __idem::Spec = __idem::Spec { scope: #scope };
         let __codec = #codec;
+        #record_err
         let __key = __idem::Key::new();
         #(#key)*
         let __payload = __idem::Fingerprint::new();
@@ -79,6 +80,15 @@ fn codec(output: &Type) -> TokenStream {
     let ok = quote_spanned!(ok=> __idem::OkOf<#output>);
     let err = quote_spanned!(err=> __idem::ErrOf<#output>);
     quote_spanned!(output.span()=> __idem::codec::<#output, #ok, #err>())
+}
+
+/// What the recording of an error asks of its type is asked at that type; that the path is a function over it, at the
+/// path.
+fn record_err(model: &Model<'_>) -> TokenStream {
+    let Some(is_final) = &model.args.record_err else { return TokenStream::new() };
+    let (output, (_, err)) = (model.output, spans_of_result(model.output));
+    let record_err = quote_spanned!(err=> __idem::record_err::<#output, __idem::ErrOf<#output>>);
+    quote_spanned!(Span::mixed_site()=> let __codec = #record_err(__codec, #is_final);)
 }
 
 /// Where `T` and `E` of a `Result<T, E>` are written; an alias hides one of them or both.

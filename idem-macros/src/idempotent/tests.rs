@@ -155,6 +155,74 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
 }
 
 #[test]
+fn a_function_that_records_errors() {
+    check(
+        quote!(scope = "order.pay", key = order_id, record_err = PayError::is_final),
+        quote! {
+            async fn pay(tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<(), PayError> {
+                Ok(())
+            }
+        },
+        &expect![[r#"
+            ///
+            ///# Idempotent
+            ///
+            ///One effect for each `order_id` in the scope `order.pay`: the first call runs the body, every later one replays its
+            ///result. Pass `&Idem<Sqlite>`, or `&mut *tx` inside of another idempotent body.
+            ///
+            ///```text
+            ///async fn pay(tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<(), PayError>
+            ///async fn pay(tx: impl Begin<Sqlite>, order_id: i64) -> Result<(), PayError>
+            ///```
+            ///
+            ///An error that `PayError::is_final` says yes to is stored and replayed too, and nothing else of its call stays.
+            ///
+            ///# Errors
+            ///
+            ///Those of the body, and those of idem itself, such as a duplicate that is in progress or has another payload.
+            async fn pay(
+                tx: impl ::idem_runtime::Begin<Sqlite>,
+                order_id: i64,
+            ) -> Result<(), PayError> {
+                use ::idem_runtime::__private as __idem;
+                const __SPEC: __idem::Spec = __idem::Spec { scope: "order.pay" };
+                let __codec = __idem::codec::<
+                    Result<(), PayError>,
+                    __idem::OkOf<Result<(), PayError>>,
+                    __idem::ErrOf<Result<(), PayError>>,
+                >();
+                let __codec = __idem::record_err::<
+                    Result<(), PayError>,
+                    __idem::ErrOf<Result<(), PayError>>,
+                >(__codec, PayError::is_final);
+                let __key = __idem::Key::new();
+                let __key = __idem::key_part(__key, &order_id);
+                let __payload = __idem::Fingerprint::new();
+                let mut __claimed = match __idem::open(tx, &__SPEC, __key, __payload, &__codec).await
+                {
+                    __idem::Opened::Run(__claimed) => __claimed,
+                    __idem::Opened::Done(__result) => return __result,
+                };
+                let __inside = __claimed.inside();
+                let __out = {
+                    let __tx = __claimed.tx();
+                    __inside
+                        .run(async move {
+                            if false {
+                                return __idem::never::<Result<(), PayError>>();
+                            }
+                            let tx: &mut Tx<'_, Sqlite> = ::core::convert::identity(__tx);
+                            '__body: { Ok(()) }
+                        })
+                        .await
+                };
+                __claimed.finish(__out, &__codec).await
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn after_an_error_the_function_keeps_the_signature_that_its_callers_use() {
     check(
         quote!(scope = "order.pay"),

@@ -3,8 +3,11 @@ use std::ops::Deref;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::final_error::Recording;
+use crate::engine::Inside;
 use crate::error::Error;
 use crate::json;
+use crate::record::Stored;
 
 /// A result, and whether this call made it or an earlier one.
 ///
@@ -104,7 +107,7 @@ impl<T: Serialize + DeserializeOwned> Answer for T {
     }
 
     fn restore(text: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(text)
+        json::from_str(text)
     }
 }
 
@@ -115,7 +118,7 @@ impl<T: Serialize + DeserializeOwned> Answer for Once<T> {
     }
 
     fn restore(text: &str) -> serde_json::Result<Self> {
-        Ok(Self { value: serde_json::from_str(text)?, is_replay: true })
+        Ok(Self { value: json::from_str(text)?, is_replay: true })
     }
 }
 
@@ -139,22 +142,57 @@ impl<E: From<Error>> CarriesError for E {
 
 /// What a call needs of its result, as plain functions: every bound is asked in one place.
 #[derive(Debug)]
-pub struct Codec<R> {
-    /// What is stored of a result; nothing of an error.
-    pub(super) store: fn(&R) -> Option<serde_json::Result<String>>,
-    /// The answer of a call that does not run its body.
-    pub(super) answer: fn(Result<String, Error>) -> R,
+pub struct Codec<R: IsResult> {
+    store: fn(&R::Ok) -> serde_json::Result<String>,
+    restore: fn(&str) -> serde_json::Result<R::Ok>,
+    carry: fn(Error) -> R::Err,
+    /// Without it, every error releases the claim.
+    recording: Option<Recording<R::Err>>,
 }
 
 /// The codec of a function's result. `T` and `E` are named apart, so that each is an error where it is written.
 #[must_use]
 pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Codec<R> {
-    Codec {
-        store: |result| result.as_result().ok().map(T::store),
-        answer: |found| {
-            let restored = found.and_then(|text| T::restore(&text).map_err(Error::Undecodable));
-            R::from_result(restored.map_err(E::carry))
-        },
+    Codec { store: T::store, restore: T::restore, carry: E::carry, recording: None }
+}
+
+impl<R: IsResult> Codec<R> {
+    pub(super) fn recording(self, recording: Recording<R::Err>) -> Self {
+        Self { recording: Some(recording), ..self }
+    }
+
+    /// Whether an error can be an answer.
+    pub(super) const fn records_errors(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// What is stored of an answer; nothing of an error that releases the claim.
+    pub(super) fn keep(&self, answer: &R) -> Option<Result<Stored, Error>> {
+        let (what, stored) = match answer.as_result() {
+            Ok(value) => ("the result", (self.store)(value).map(Stored::Completed)),
+            Err(error) => {
+                let recording = self.recording.as_ref().filter(|recording| (recording.is_final)(error))?;
+                ("the error", (recording.store)(error).map(Stored::Failed))
+            }
+        };
+        Some(stored.map_err(|source| Error::Unencodable { what, source }))
+    }
+
+    /// The answer of a call whose body does not run, or whose answer was not kept.
+    pub(super) fn answer(&self, found: Result<Stored, Error>) -> R {
+        R::from_result(found.and_then(|stored| self.restore(&stored)).unwrap_or_else(|error| {
+            Inside::note_error();
+            Err((self.carry)(error))
+        }))
+    }
+
+    fn restore(&self, stored: &Stored) -> Result<Result<R::Ok, R::Err>, Error> {
+        let restored = match (stored, &self.recording) {
+            (Stored::Completed(text), _) => (self.restore)(text).map(Ok),
+            (Stored::Failed(text), Some(recording)) => (recording.restore)(text).map(Err),
+            (Stored::Failed(_), None) => Err(serde::de::Error::custom("an error was recorded, and is none any more")),
+        };
+        restored.map_err(Error::Undecodable)
     }
 }
 

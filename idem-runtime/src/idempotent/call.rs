@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::answer::Codec;
+use super::answer::{Codec, IsResult};
 use super::{Begin, Spec};
 use crate::backoff;
 use crate::dialect::{Dialect, SqlDialect};
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::fingerprint::{self, Fingerprint};
 use crate::key::Key;
 use crate::on::{Seat, SeatKind};
-use crate::record::{self, Claim, Record};
+use crate::record::{self, Claim, Record, Stored};
 use crate::steps::{Step, reached};
 use crate::tx::Tx;
 
@@ -19,6 +19,7 @@ const WAIT: Duration = Duration::from_millis(record::WAIT_MS.unsigned_abs());
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 const COMPLETED: i64 = 2;
+const FAILED: i64 = 3;
 const IN_DOUBT: i64 = 4;
 
 /// How an idempotent call goes on.
@@ -36,7 +37,7 @@ pub struct Claimed<'t, DB: SqlDialect> {
     // Declared in the order in which they are dropped: the next call comes when the rollback is on its way.
     tx: Tx<'t, DB>,
     claim: Claim,
-    engine: Option<u64>,
+    inside: Inside,
     _turn: Option<Turn>,
 }
 
@@ -51,19 +52,24 @@ pub async fn open<'t, DB, B, R>(
 where
     DB: SqlDialect,
     B: Begin<DB> + 't,
+    R: IsResult,
 {
     let Seat(seat) = begin.seat();
-    match claim(seat, spec, key, payload).await {
+    let found = match claim(seat, spec, key, payload).await {
+        Ok(Found::Ours(claimed)) if codec.records_errors() => claimed.marked().await.map(Found::Ours),
+        found => found,
+    };
+    match found {
         Ok(Found::Ours(claimed)) => Opened::Run(claimed),
-        Ok(Found::Result(text)) => Opened::Done((codec.answer)(Ok(text))),
-        Err(error) => Opened::Done((codec.answer)(Err(error))),
+        Ok(Found::Answer(stored)) => Opened::Done(codec.answer(Ok(stored))),
+        Err(error) => Opened::Done(codec.answer(Err(error))),
     }
 }
 
 /// What a claim came to, before any type of the user's is needed.
 enum Found<'t, DB: SqlDialect> {
     Ours(Claimed<'t, DB>),
-    Result(String),
+    Answer(Stored),
 }
 
 async fn claim<'t, DB: SqlDialect>(
@@ -131,8 +137,8 @@ async fn try_claim<'t, DB: SqlDialect>(mut tx: Tx<'t, DB>, claim: &Claim) -> Res
 impl<'t, DB: SqlDialect> Tried<'t, DB> {
     fn found(self, claim: Claim, engine: Option<u64>, turn: Option<Turn>) -> Result<Found<'t, DB>, Error> {
         match self {
-            Self::Ours(tx) => Ok(Found::Ours(Claimed { tx, claim, engine, _turn: turn })),
-            Self::Theirs(record) => record.answer(&claim, engine.is_some()).map(Found::Result),
+            Self::Ours(tx) => Ok(Found::Ours(Claimed { tx, claim, inside: Inside::new(engine), _turn: turn })),
+            Self::Theirs(record) => record.answer(&claim, engine.is_some()).map(Found::Answer),
             Self::Nobodys | Self::Waited => Err(Error::InProgress { retry_after: RETRY_AFTER }),
         }
     }
@@ -140,10 +146,11 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
 
 impl Record {
     /// What it says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's answer.
-    fn answer(self, claim: &Claim, committed: bool) -> Result<String, Error> {
+    fn answer(self, claim: &Claim, committed: bool) -> Result<Stored, Error> {
         fingerprint::compare(&self.fingerprint, &claim.fingerprint)?;
         match (self.status, self.result) {
-            (COMPLETED, Some(result)) => Ok(result),
+            (COMPLETED, Some(result)) => Ok(Stored::Completed(result)),
+            (FAILED, Some(error)) => Ok(Stored::Failed(error)),
             (IN_DOUBT, _) => Err(Error::Indeterminate),
             // A claim is committed together with its result, unless a statement that nobody saw committed it before: its
             // call has ended without a result, or will not know what is left of its effect.
@@ -170,36 +177,73 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     /// What marks the body's calls as made from inside of it.
     #[must_use]
     pub fn inside(&self) -> Inside {
-        Inside::new(self.engine)
+        self.inside.clone()
     }
 
-    /// Stores and commits a result; an error releases the claim.
-    pub async fn finish<R>(mut self, out: R, codec: &Codec<R>) -> R {
-        let Some(stored) = (codec.store)(&out) else {
-            let was_given_up = self.tx.was_given_up();
-            // The error is the answer; a rollback that fails leaves nothing either.
-            let _ = self.tx.rollback().await;
-            return if was_given_up { (codec.answer)(Err(Error::given_up())) } else { out };
+    /// Where a final error goes back to.
+    async fn marked(mut self) -> Result<Self, Error> {
+        self.tx.mark_claim().await.map_err(Error::statement::<DB>)?;
+        Ok(self)
+    }
+
+    /// Stores and commits a result or a final error; another error releases the claim.
+    pub async fn finish<R: IsResult>(self, out: R, codec: &Codec<R>) -> R {
+        let ended = match self.stored(&out, codec) {
+            Some(stored) => self.keep(stored).await,
+            None => self.release().await,
         };
-        match self.keep(stored).await {
+        match ended {
             Ok(()) => out,
-            Err(error) => (codec.answer)(Err(error)),
+            Err(error) => codec.answer(Err(error)),
         }
     }
 
-    async fn keep(self, stored: serde_json::Result<String>) -> Result<(), Error> {
+    /// What is stored of the body's answer. An error may be idem's own, in the clothes of the body's, when idem has made
+    /// one: another call would not meet it.
+    fn stored<R: IsResult>(&self, out: &R, codec: &Codec<R>) -> Option<Result<Stored, Error>> {
+        if out.as_result().is_err() && self.inside.met_error() {
+            Inside::note_error();
+            return None;
+        }
+        codec.keep(out)
+    }
+
+    /// The error of the body is the answer; a rollback that fails leaves nothing either.
+    async fn release(mut self) -> Result<(), Error> {
+        let was_given_up = self.tx.was_given_up();
+        let _ = self.tx.rollback().await;
+        if was_given_up { Err(Error::given_up()) } else { Ok(()) }
+    }
+
+    async fn keep(mut self, stored: Result<Stored, Error>) -> Result<(), Error> {
         reached(Step::BodyReturned);
+        let stored = match stored {
+            Ok(stored) => stored.fit(self.tx.root()).await.map(|()| stored),
+            Err(error) => Err(error),
+        };
         match stored {
-            Ok(text) => self.complete(&text).await,
-            Err(source) => {
+            Ok(Stored::Failed(error)) => self.fail(Stored::Failed(error)).await,
+            Ok(result) => self.complete(&result).await,
+            Err(error) => {
                 let _ = self.tx.rollback().await;
-                Err(Error::Unencodable { what: "the result", source })
+                Err(error)
             }
         }
     }
 
-    async fn complete(mut self, result: &str) -> Result<(), Error> {
-        match self.claim.complete(result, self.tx.root()).await {
+    /// Nothing stays of a body that has failed for good but its error.
+    async fn fail(mut self, error: Stored) -> Result<(), Error> {
+        if self.tx.was_given_up() {
+            return Err(Error::given_up());
+        }
+        if let Err(lost) = self.tx.undo_to_claim().await {
+            return Err(self.in_doubt(Error::statement::<DB>(lost)).await);
+        }
+        self.complete(&error).await
+    }
+
+    async fn complete(mut self, answer: &Stored) -> Result<(), Error> {
+        match self.claim.complete(answer, self.tx.root()).await {
             Err(Error::Indeterminate) => return Err(self.in_doubt(Error::Indeterminate).await),
             completed => completed?,
         }
