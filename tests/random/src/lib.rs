@@ -8,6 +8,8 @@ mod ctxt;
 #[path = "../generate/mod.rs"]
 #[allow(dead_code, reason = "the build script reads more of a machine")]
 mod generate;
+#[path = "../../../idem-macros/src/list.rs"]
+mod list;
 #[path = "../../../idem-macros/src/machine/mod.rs"]
 mod machine;
 mod mutate;
