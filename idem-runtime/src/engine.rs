@@ -180,7 +180,6 @@ impl<DB: SqlDialect> Builder<DB> {
     /// The most bytes that a result may have, written as JSON; 16 MiB unless it is set. A larger one is
     /// [`Error::ResultTooLarge`], and its effect is rolled back. On MySQL and MariaDB the server's `max_allowed_packet`,
     /// which has to hold the statement too, is a limit of its own.
-    #[must_use]
     pub fn result_limit(mut self, bytes: usize) -> Self {
         self.result_limit = bytes;
         self
