@@ -91,7 +91,6 @@ const TOKENS: [&str; 22] = [
 ];
 
 /// A part, and how it is nothing when it is.
-#[expect(clippy::option_option, reason = "one that is nothing inside differs from one that is not there")]
 type Maybe = Option<Option<String>>;
 
 type Parts = Vec<Maybe>;
