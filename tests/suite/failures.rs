@@ -269,9 +269,9 @@ async fn a_recorded_error_inside_of_a_transaction_ends_with_it<DB: Engine>(db: T
         answer!(again(&mut *tx, "k").await, Err(Failure::SoldOut));
         effect(&mut tx, "after").await?;
         if commits {
-            tx.commit().await?
+            tx.commit().await?;
         } else {
-            tx.rollback().await?
+            tx.rollback().await?;
         }
         left(&db, expected).await?;
     }
