@@ -32,14 +32,14 @@ CREATE TABLE told (
 CREATE TABLE IF NOT EXISTS idem_record (
     scope        TEXT COLLATE "C" NOT NULL,
     key          TEXT COLLATE "C" NOT NULL,
-    status       SMALLINT NOT NULL CHECK (status IN (1, 2, 4)), -- 1 in progress, 2 completed, 4 in doubt
+    status       SMALLINT NOT NULL CHECK (status IN (1, 2, 3, 4)), -- 1 in progress, 2 completed, 3 failed, 4 in doubt
     fingerprint  TEXT NOT NULL,
     result       TEXT,
     owner        TEXT NOT NULL,
     created_at   TIMESTAMPTZ NOT NULL,
     completed_at TIMESTAMPTZ,
     PRIMARY KEY (scope, key),
-    CHECK ((status = 2) = (result IS NOT NULL AND completed_at IS NOT NULL))
+    CHECK ((status IN (2, 3)) = (result IS NOT NULL AND completed_at IS NOT NULL))
 );
 
 -- record: claim
@@ -66,6 +66,11 @@ SELECT status, fingerprint, result
 -- record: complete
 UPDATE idem_record
    SET status = 2, result = $1, completed_at = clock_timestamp()
+ WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1;
+
+-- record: fail
+UPDATE idem_record
+   SET status = 3, result = $1, completed_at = clock_timestamp()
  WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1;
 
 -- record: doubt
