@@ -3,6 +3,7 @@
 use idem_runtime::prelude::*;
 
 use crate::creation::Creation;
+use crate::failures::FinalError;
 use crate::settle::{PayError, settle};
 use crate::shop::order_status::{Pay, Refund};
 use crate::shop::{OrderStatus, create_tables, history, new_order, status};
@@ -10,7 +11,7 @@ use crate::support::{Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResu
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    scenarios!(suite, [Transition, MultiSource, Creation, Function]);
+    scenarios!(suite, [Transition, MultiSource, Creation, Function, FinalError]);
 }
 
 /// A transition by itself.

@@ -10,7 +10,7 @@ use crate::acts::{create_tables, effect, left, records, result, run, write};
 use crate::answers::answer;
 use crate::settle::PayError;
 use crate::support::{
-    Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine, scenarios,
+    Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine,
 };
 
 /// Adds the tests.
@@ -33,7 +33,6 @@ pub(crate) fn add(suite: &mut Suite) {
         ]
     );
     on_engines!(suite, [MySql], "DDL commits on MySQL only", [a_final_error_after_hidden_ddl_is_in_doubt]);
-    scenarios!(suite, [FinalError]);
 }
 
 /// Why a try failed.
@@ -323,7 +322,7 @@ async fn a_final_error_after_hidden_ddl_is_in_doubt<DB: Engine>(db: TestDb<DB>) 
 }
 
 /// A function that fails for good after it has written.
-struct FinalError;
+pub(crate) struct FinalError;
 
 impl Scenario for FinalError {
     const NAME: &'static str = "final_error";
