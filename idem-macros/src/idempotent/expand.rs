@@ -87,7 +87,7 @@ fn codec(output: &Type) -> TokenStream {
 fn record_err(model: &Model<'_>) -> TokenStream {
     let Some(is_final) = &model.args.record_err else { return TokenStream::new() };
     let (output, (_, err)) = (model.output, spans_of_result(model.output));
-    let record_err = quote_spanned!(err=> __idem::record_err::<#output, __idem::ErrOf<#output>>);
+    let record_err = quote_spanned!(err=> __idem::record_err::<#output, _, __idem::ErrOf<#output>>);
     quote_spanned!(Span::mixed_site()=> let __codec = #record_err(__codec, #is_final);)
 }
 

@@ -193,6 +193,7 @@ fn a_function_that_records_errors() {
                 >();
                 let __codec = __idem::record_err::<
                     Result<(), PayError>,
+                    _,
                     __idem::ErrOf<Result<(), PayError>>,
                 >(__codec, PayError::is_final);
                 let __key = __idem::Key::new();

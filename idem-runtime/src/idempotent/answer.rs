@@ -140,24 +140,27 @@ impl<E: From<Error>> CarriesError for E {
     }
 }
 
-/// What a call needs of its result, as plain functions: every bound is asked in one place.
+/// What a call needs of its result, as plain functions: every bound is asked in one place, and nowhere once more.
 #[derive(Debug)]
-pub struct Codec<R: IsResult> {
-    store: fn(&R::Ok) -> serde_json::Result<String>,
-    restore: fn(&str) -> serde_json::Result<R::Ok>,
-    carry: fn(Error) -> R::Err,
+pub struct Codec<R, T, E> {
+    split: fn(&R) -> Result<&T, &E>,
+    join: fn(Result<T, E>) -> R,
+    store: fn(&T) -> serde_json::Result<String>,
+    restore: fn(&str) -> serde_json::Result<T>,
+    carry: fn(Error) -> E,
     /// Without it, every error releases the claim.
-    recording: Option<Recording<R::Err>>,
+    recording: Option<Recording<E>>,
 }
 
 /// The codec of a function's result. `T` and `E` are named apart, so that each is an error where it is written.
 #[must_use]
-pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Codec<R> {
-    Codec { store: T::store, restore: T::restore, carry: E::carry, recording: None }
+pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Codec<R, T, E> {
+    let (split, join) = (R::as_result, R::from_result);
+    Codec { split, join, store: T::store, restore: T::restore, carry: E::carry, recording: None }
 }
 
-impl<R: IsResult> Codec<R> {
-    pub(super) fn recording(self, recording: Recording<R::Err>) -> Self {
+impl<R, T, E> Codec<R, T, E> {
+    pub(super) fn recording(self, recording: Recording<E>) -> Self {
         Self { recording: Some(recording), ..self }
     }
 
@@ -166,9 +169,13 @@ impl<R: IsResult> Codec<R> {
         self.recording.is_some()
     }
 
+    pub(super) fn is_error(&self, answer: &R) -> bool {
+        (self.split)(answer).is_err()
+    }
+
     /// What is stored of an answer; nothing of an error that releases the claim.
     pub(super) fn keep(&self, answer: &R) -> Option<Result<Stored, Error>> {
-        let (what, stored) = match answer.as_result() {
+        let (what, stored) = match (self.split)(answer) {
             Ok(value) => ("the result", (self.store)(value).map(Stored::Completed)),
             Err(error) => {
                 let recording = self.recording.as_ref().filter(|recording| (recording.is_final)(error))?;
@@ -180,13 +187,13 @@ impl<R: IsResult> Codec<R> {
 
     /// The answer of a call whose body does not run, or whose answer was not kept.
     pub(super) fn answer(&self, found: Result<Stored, Error>) -> R {
-        R::from_result(found.and_then(|stored| self.restore(&stored)).unwrap_or_else(|error| {
+        (self.join)(found.and_then(|stored| self.restore(&stored)).unwrap_or_else(|error| {
             Inside::note_error();
             Err((self.carry)(error))
         }))
     }
 
-    fn restore(&self, stored: &Stored) -> Result<Result<R::Ok, R::Err>, Error> {
+    fn restore(&self, stored: &Stored) -> Result<Result<T, E>, Error> {
         let restored = match (stored, &self.recording) {
             (Stored::Completed(text), _) => (self.restore)(text).map(Ok),
             (Stored::Failed(text), Some(recording)) => (recording.restore)(text).map(Err),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::answer::{Codec, IsResult};
+use super::answer::Codec;
 use super::{Begin, Spec};
 use crate::backoff;
 use crate::dialect::{Dialect, SqlDialect};
@@ -42,17 +42,16 @@ pub struct Claimed<'t, DB: SqlDialect> {
 }
 
 /// Claims the key or finds what an earlier call left.
-pub async fn open<'t, DB, B, R>(
+pub async fn open<'t, DB, B, R, T, E>(
     begin: B,
     spec: &'static Spec,
     key: Key,
     payload: Fingerprint,
-    codec: &Codec<R>,
+    codec: &Codec<R, T, E>,
 ) -> Opened<'t, DB, R>
 where
     DB: SqlDialect,
     B: Begin<DB> + 't,
-    R: IsResult,
 {
     let Seat(seat) = begin.seat();
     let found = match claim(seat, spec, key, payload).await {
@@ -187,7 +186,7 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     }
 
     /// Stores and commits a result or a final error; another error releases the claim.
-    pub async fn finish<R: IsResult>(self, out: R, codec: &Codec<R>) -> R {
+    pub async fn finish<R, T, E>(self, out: R, codec: &Codec<R, T, E>) -> R {
         let ended = match self.stored(&out, codec) {
             Some(stored) => self.keep(stored).await,
             None => self.release().await,
@@ -200,8 +199,8 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
 
     /// What is stored of the body's answer. An error may be idem's own, in the clothes of the body's, when idem has made
     /// one: another call would not meet it.
-    fn stored<R: IsResult>(&self, out: &R, codec: &Codec<R>) -> Option<Result<Stored, Error>> {
-        if out.as_result().is_err() && self.inside.met_error() {
+    fn stored<R, T, E>(&self, out: &R, codec: &Codec<R, T, E>) -> Option<Result<Stored, Error>> {
+        if codec.is_error(out) && self.inside.met_error() {
             Inside::note_error();
             return None;
         }

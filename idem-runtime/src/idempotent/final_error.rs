@@ -1,7 +1,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::answer::{Codec, IsResult};
+use super::answer::Codec;
 use crate::json;
 
 /// An error that can be recorded and replayed as the same variant.
@@ -39,6 +39,6 @@ pub(super) struct Recording<E> {
 /// Records the errors that `is_final` says yes to. Named apart from the codec, so that each bound is asked where the option
 /// is written.
 #[must_use]
-pub fn record_err<R: IsResult<Err = E>, E: FinalError>(codec: Codec<R>, is_final: fn(&E) -> bool) -> Codec<R> {
+pub fn record_err<R, T, E: FinalError>(codec: Codec<R, T, E>, is_final: fn(&E) -> bool) -> Codec<R, T, E> {
     codec.recording(Recording { is_final, store: E::store, restore: E::restore })
 }
