@@ -13,9 +13,9 @@ const VERSION: &str = "v1:";
 
 /// Hashes the parts of a payload into one text: `v1:` and 64 hexadecimal digits.
 ///
-/// Each part is written as JSON without white space, the keys of every object sorted by their bytes and numbers written as
-/// [`numeral`] says, and is preceded by its length, so that two payloads have one fingerprint only if their parts are equal
-/// one by one.
+/// Each part is written as JSON without white space, the keys of every object sorted by their bytes and numbers written in
+/// one form (`1`, `1.0` and `1e0` are equal), and is preceded by its length, so that two payloads have one fingerprint only
+/// if their parts are equal one by one.
 #[derive(Debug, Default)]
 pub struct Fingerprint {
     hash: Sha256,
