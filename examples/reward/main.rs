@@ -10,6 +10,8 @@
 
 mod broken;
 mod check;
+#[path = "../common/luck.rs"]
+mod luck;
 #[path = "../common/place.rs"]
 mod place;
 mod script;

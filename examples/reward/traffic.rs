@@ -1,26 +1,21 @@
 //! The way to the shop: requests come late, repeated and many at a time, their senders hang up and answers are lost.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use idem_runtime::prelude::*;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::broken::{self, Break};
+use crate::luck::Luck;
 use crate::script::{self, Delivery, Kind, Wish};
 use crate::service::{self, Grant, RewardError};
 use crate::store::{Bank, Value};
 
 /// How often a sender tries before it gives up.
 const TRIES: u32 = 100;
-
-/// In how many of its tries a sender may hang up.
-const UNSTEADY: u32 = 3;
 
 /// The counts of a run.
 #[derive(Debug, Default)]
@@ -37,16 +32,6 @@ pub(crate) struct Tally {
     pub(crate) resent: usize,
     /// Those that were never answered.
     pub(crate) given_up: usize,
-}
-
-/// What becomes of a try, whatever the shop does.
-#[derive(Debug, Clone, Copy)]
-enum Luck {
-    Good,
-    /// The shop has done its work, and its answer does not arrive.
-    AnswerLost,
-    /// The call is dropped when it has waited for the database so often and waits again.
-    HungUp(u32),
 }
 
 /// What the workers share.
@@ -116,7 +101,7 @@ impl Street {
 
     fn next(&self) -> Option<(Delivery, Luck)> {
         let delivery = lock(&self.waiting).pop_front()?;
-        Some((delivery, Luck::of(delivery, &mut *lock(&self.luck))))
+        Some((delivery, Luck::of(delivery.tries, &mut *lock(&self.luck))))
     }
 
     /// Counts the answer to a delivery; whether it has to be sent again.
@@ -159,40 +144,6 @@ impl Tally {
         self.given_up += 1;
         false
     }
-}
-
-impl Luck {
-    /// Of ten tries two go wrong.
-    fn of(delivery: Delivery, rng: &mut impl Rng) -> Self {
-        match rng.random_range(0..10) {
-            0 if delivery.tries < UNSTEADY => Self::AnswerLost,
-            1 if delivery.tries < UNSTEADY => Self::HungUp(rng.random_range(0..20)),
-            _ => Self::Good,
-        }
-    }
-
-    /// What the sender hears of a call. An error says that nothing was done; it is not lost, so that it stays to be seen.
-    async fn hears<T, E>(self, call: impl Future<Output = Result<T, E>>) -> Option<Result<T, E>> {
-        match self {
-            Self::Good => Some(call.await),
-            Self::AnswerLost => call.await.err().map(Err),
-            Self::HungUp(waits) => hang_up(call, waits).await,
-        }
-    }
-}
-
-/// Drops a call when it has waited so often and waits again.
-async fn hang_up<F: Future>(call: F, waits: u32) -> Option<F::Output> {
-    let (mut call, mut left) = (pin!(call), waits);
-    poll_fn(|context| match call.as_mut().poll(context) {
-        Poll::Ready(answer) => Poll::Ready(Some(answer)),
-        Poll::Pending if left == 0 => Poll::Ready(None),
-        Poll::Pending => {
-            left -= 1;
-            Poll::Pending
-        }
-    })
-    .await
 }
 
 /// Writes down what the senders were told, for the checker.

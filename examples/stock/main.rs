@@ -12,6 +12,8 @@
 mod broken;
 mod check;
 mod letters;
+#[path = "../common/luck.rs"]
+mod luck;
 mod machine;
 mod market;
 #[path = "../common/place.rs"]

@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use uuid::Uuid;
 
 use crate::broken::{self, Break};
-use crate::letters::{self, Letter, Luck, Message};
+use crate::letters::{self, Letter, Message};
+use crate::luck::Luck;
 use crate::script::{Line, News};
 use crate::service::{self, Answer, StockError};
 use crate::store::{Value, Warehouse};
@@ -106,7 +107,7 @@ impl Street {
 
     fn next(&self) -> Option<(Letter, Luck)> {
         let letter = lock(&self.waiting).pop_front()?;
-        Some((letter, Luck::of(letter, &mut *lock(&self.luck))))
+        Some((letter, Luck::of(letter.tries, &mut *lock(&self.luck))))
     }
 
     /// The warehouse's door: each message gets a transaction.

@@ -1,9 +1,12 @@
 //! Where a transition runs.
 
+use std::time::Duration;
+
 use sqlx::{Pool, Transaction};
 
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;
+use crate::error::TransitionError;
 use crate::tx::{Root, Tx};
 
 mod sealed {
@@ -79,9 +82,16 @@ impl<DB: SqlDialect> SeatKind<'_, DB> {
         }
     }
 
-    /// Whether the transaction is our own: what the database gives up is then run again.
-    pub(crate) const fn is_our_own(&self) -> bool {
-        matches!(self, Self::Pool(_) | Self::Idem(_))
+    /// How long to wait before the same is run again. In the caller's transaction a retryable error is the caller's; a
+    /// transaction of our own is run again while there are pauses.
+    pub(crate) fn pause_after<T>(
+        &self,
+        outcome: &Result<T, TransitionError>,
+        pauses: &mut impl Iterator<Item = Duration>,
+    ) -> Option<Duration> {
+        let is_our_own = matches!(self, Self::Pool(_) | Self::Idem(_));
+        let again = is_our_own && matches!(outcome, Err(TransitionError::Retry(_)));
+        again.then(|| pauses.next()).flatten()
     }
 }
 

@@ -157,10 +157,11 @@ impl<DB: SqlDialect> Root<DB> {
 
     /// Opens a savepoint inside the transaction of a level. A plain statement: with sqlx's own nesting, a future that
     /// is dropped while the savepoint is in flight rolls the outer transaction back, and the outer commit says yes.
-    pub(crate) async fn nest(&mut self, level: usize) -> Result<Tx<'_, DB>, sqlx::Error> {
+    pub(crate) async fn nest(&mut self, level: usize) -> Result<Tx<'_, DB>, Error> {
         let level = level + 1;
-        self.settle().await?;
-        self.simple(AssertSqlSafe(format!("SAVEPOINT idem_{level}")).into_sql_str()).await?;
+        self.settle().await.map_err(Error::statement::<DB>)?;
+        let savepoint = AssertSqlSafe(format!("SAVEPOINT idem_{level}")).into_sql_str();
+        self.simple(savepoint).await.map_err(Error::statement::<DB>)?;
         Ok(Tx { place: Some(Place::Nested(self)), level })
     }
 
@@ -229,6 +230,12 @@ impl<DB: SqlDialect> Tx<'_, DB> {
 
     pub(crate) fn level(&self) -> usize {
         self.level
+    }
+
+    /// Opens a savepoint in it.
+    pub(crate) async fn nest(&mut self) -> Result<Tx<'_, DB>, Error> {
+        let level = self.level;
+        self.root().nest(level).await
     }
 
     /// Keeps everything, or fails: an error that a body swallowed, a deadlock's rollback and a statement that committed

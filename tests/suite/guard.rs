@@ -1,6 +1,6 @@
 //! The guard: triggers that refuse what no declared transition leads to.
 
-mod releases;
+pub(crate) mod releases;
 mod repair;
 mod ways;
 

@@ -9,6 +9,7 @@ use idem_runtime::schema;
 use tokio::process::Child;
 
 use crate::answers::answer;
+use crate::guard::releases::{old, wide};
 use crate::support::{BoxError, Engine, Errand, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
 
 /// Adds the tests.
@@ -252,40 +253,6 @@ async fn rows_move_while_a_state_is_renamed<DB: Engine>(db: TestDb<DB>) -> TestR
     Ok(())
 }
 
-/// A parcel as the release before has it.
-mod before {
-    use idem_runtime::prelude::*;
-
-    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
-    #[machine(table = "parcels", id(parcel_id: i64), history, rename_all = "snake_case")]
-    #[transition(send:    Packed => Sent)]
-    #[transition(deliver: Sent   => Delivered)]
-    pub(super) enum Parcel {
-        #[state(initial)]
-        Packed,
-        Sent,
-        #[state(terminal)]
-        Delivered,
-    }
-}
-
-/// The same with an edge more: the customer comes to fetch it.
-mod after {
-    use idem_runtime::prelude::*;
-
-    #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
-    #[machine(table = "parcels", id(parcel_id: i64), history, rename_all = "snake_case")]
-    #[transition(send:    Packed        => Sent)]
-    #[transition(deliver: Sent | Packed => Delivered)]
-    pub(super) enum Parcel {
-        #[state(initial)]
-        Packed,
-        Sent,
-        #[state(terminal)]
-        Delivered,
-    }
-}
-
 /// What a child process does.
 const BEFORE: &str = "before";
 const AFTER: &str = "after";
@@ -301,9 +268,9 @@ async fn an_edge_is_changed_under_two_processes<DB: Engine>(db: TestDb<DB>) -> T
             part => run_release(&db, part).await,
         };
     }
-    db.execute(schema::table::<before::Parcel>(DB::DIALECT, "parcel_id BIGINT NOT NULL PRIMARY KEY")).await?;
+    db.execute(schema::table::<old::Parcel>(DB::DIALECT, "parcel_id BIGINT NOT NULL PRIMARY KEY")).await?;
     db.execute("CREATE TABLE stopped (part VARCHAR(20) NOT NULL)").await?;
-    for step in schema::install::<before::Parcel>(DB::DIALECT) {
+    for step in schema::install::<old::Parcel>(DB::DIALECT) {
         db.execute(step.sql).await?;
     }
     let idem = db.idem(2).await?;
@@ -312,8 +279,8 @@ async fn an_edge_is_changed_under_two_processes<DB: Engine>(db: TestDb<DB>) -> T
     // To add the edge: the guard, under the release that runs; then the new release beside it; then the old one ends.
     let mut old = start(BEFORE)?;
     goes_on(&db, &mut old, BEFORE).await?;
-    db.execute(schema::guard::<after::Parcel>(DB::DIALECT)).await?;
-    ensure!(idem.guard::<before::Parcel>().await? == Guard::Outdated, "which stops nobody");
+    db.execute(schema::guard::<wide::Parcel>(DB::DIALECT)).await?;
+    ensure!(idem.guard::<old::Parcel>().await? == Guard::Outdated, "which stops nobody");
     let mut new = start(AFTER)?;
     goes_on(&db, &mut new, AFTER).await?;
     goes_on(&db, &mut old, BEFORE).await?;
@@ -325,7 +292,7 @@ async fn an_edge_is_changed_under_two_processes<DB: Engine>(db: TestDb<DB>) -> T
     goes_on(&db, &mut old, BEFORE).await?;
     goes_on(&db, &mut new, AFTER).await?;
     stop(&db, new, AFTER).await?;
-    db.execute(schema::guard::<before::Parcel>(DB::DIALECT)).await?;
+    db.execute(schema::guard::<old::Parcel>(DB::DIALECT)).await?;
     goes_on(&db, &mut old, BEFORE).await?;
     stop(&db, old, BEFORE).await?;
 
@@ -346,11 +313,11 @@ async fn run_release<DB: Engine>(db: &TestDb<DB>, part: &str) -> TestResult {
         id += 2;
         db.execute(format!("INSERT INTO parcels (parcel_id) VALUES ({id})")).await?;
         if part == AFTER {
-            let fetched = async || after::Parcel::row(id).fire(after::parcel::Deliver).run(&idem).await;
+            let fetched = async || wide::Parcel::row(id).fire(wide::parcel::Deliver).run(&idem).await;
             applied(fetched).await?;
         } else {
-            applied(async || before::Parcel::row(id).fire(before::parcel::Send).run(&idem).await).await?;
-            applied(async || before::Parcel::row(id).fire(before::parcel::Deliver).run(&idem).await).await?;
+            applied(async || old::Parcel::row(id).fire(old::parcel::Send).run(&idem).await).await?;
+            applied(async || old::Parcel::row(id).fire(old::parcel::Deliver).run(&idem).await).await?;
         }
         // SQLite lets whoever is quick write again and again, and the guard has to come in between.
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -360,7 +327,7 @@ async fn run_release<DB: Engine>(db: &TestDb<DB>, part: &str) -> TestResult {
 
 async fn is_refused<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     db.execute("INSERT INTO parcels (parcel_id) VALUES (-1)").await?;
-    let fetched = after::Parcel::row(-1).fire(after::parcel::Deliver).run(&db.idem(1).await?).await;
+    let fetched = wide::Parcel::row(-1).fire(wide::parcel::Deliver).run(&db.idem(1).await?).await;
     answer!(fetched, Err(TransitionError::Guarded { .. }));
     Ok(())
 }

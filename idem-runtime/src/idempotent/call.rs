@@ -85,7 +85,7 @@ async fn claim<'t, DB: SqlDialect>(
     };
     match seat {
         SeatKind::Tx(root, level) => {
-            let tx = root.nest(level).await.map_err(Error::statement::<DB>)?;
+            let tx = root.nest(level).await?;
             try_claim(tx, &claim).await?.found(claim, None, None)
         }
         SeatKind::Idem(idem) => claim_first(idem, claim).await,

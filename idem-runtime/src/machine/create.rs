@@ -186,7 +186,6 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
         Ok(Self { id: create.new.id(), cause, note, new: create.new, fingerprint })
     }
 
-    /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
     async fn run<DB>(self, mut seat: SeatKind<'_, DB>) -> Result<Created<M>, TransitionError>
     where
         DB: SqlDialect,
@@ -196,12 +195,8 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
         let mut pauses = backoff::pauses();
         loop {
             let created = self.settle(&mut seat).await;
-            match (&created, pauses.next()) {
-                (Err(TransitionError::Retry(_)), Some(pause)) if seat.is_our_own() => {
-                    tokio::time::sleep(pause).await;
-                }
-                _ => return created,
-            }
+            let Some(pause) = seat.pause_after(&created, &mut pauses) else { return created };
+            tokio::time::sleep(pause).await;
         }
     }
 

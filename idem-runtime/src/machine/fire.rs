@@ -173,7 +173,6 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         Ok(Self { id: fire.id, event: fire.event, cause, note, asked })
     }
 
-    /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
     async fn run<DB>(self, Seat(mut seat): Seat<'_, DB>) -> Result<Outcome<M, E::Target>, TransitionError>
     where
         DB: SqlDialect,
@@ -183,12 +182,8 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         let mut pauses = backoff::pauses();
         loop {
             let outcome = self.once(seat.again()).await;
-            match (&outcome, pauses.next()) {
-                (Err(TransitionError::Retry(_)), Some(pause)) if seat.is_our_own() => {
-                    tokio::time::sleep(pause).await;
-                }
-                _ => return outcome,
-            }
+            let Some(pause) = seat.pause_after(&outcome, &mut pauses) else { return outcome };
+            tokio::time::sleep(pause).await;
         }
     }
 

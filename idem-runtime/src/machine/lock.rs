@@ -83,8 +83,7 @@ async fn lock_rows<M: MachineOn<DB>, DB: SqlDialect>(
     wait: Duration,
     tx: &mut Tx<'_, DB>,
 ) -> Result<Vec<ForRow<M, Row<M>>>, TransitionError> {
-    let level = tx.level();
-    let mut own = tx.root().nest(level).await.map_err(Error::statement::<DB>)?;
+    let mut own = tx.nest().await?;
     let mut bound = Bound { began_at: Instant::now(), wait, session: None };
     let locked = lock_each::<M, DB>(ids, &mut bound, own.root()).await;
     bound.give_back(own.root()).await;

@@ -81,7 +81,7 @@ impl<DB: SqlDialect> Root<DB> {
     /// Like [`ask`](Self::ask), for all rows of the answer.
     pub(crate) async fn ask_rows<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Vec<DB::Row>, sqlx::Error> {
         self.ready().await?;
-        let rows = self.lent.ask_rows(query).await;
+        let rows = self.lent.rows(query).await;
         self.health.note::<DB, _>(&rows);
         rows
     }

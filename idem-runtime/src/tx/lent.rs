@@ -61,11 +61,6 @@ impl<DB: SqlDialect> Lent<DB> {
         renewed
     }
 
-    /// Runs a statement to its end, for all its rows.
-    pub(super) async fn ask_rows<'q>(&mut self, query: impl Execute<'q, DB> + 'q) -> Result<Vec<DB::Row>, sqlx::Error> {
-        self.fetch_many(query).try_filter_map(|step| async move { Ok(step.right()) }).try_collect().await
-    }
-
     pub(super) fn fetch_many<'e, 'q: 'e>(&'e mut self, query: impl Execute<'q, DB> + 'q) -> Many<'e, DB> {
         let Self { connection, cut, outdated, .. } = self;
         let connection = connection.as_mut().expect(NOT_TAKEN);

@@ -17,14 +17,14 @@ pub(super) fn add(suite: &mut Suite) {
 }
 
 /// A parcel as the first release has it.
-mod old {
+pub(crate) mod old {
     use idem_runtime::prelude::*;
 
     #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
     #[machine(table = "parcels", id(parcel_id: i64), history, rename_all = "snake_case")]
     #[transition(send:    Packed => Sent)]
     #[transition(deliver: Sent   => Delivered)]
-    pub(super) enum Parcel {
+    pub(crate) enum Parcel {
         #[state(initial)]
         Packed,
         Sent,
@@ -34,14 +34,14 @@ mod old {
 }
 
 /// The same with an edge more: the customer comes to fetch it.
-mod wide {
+pub(crate) mod wide {
     use idem_runtime::prelude::*;
 
     #[derive(StateMachine, Debug, Clone, Copy, PartialEq, Eq)]
     #[machine(table = "parcels", id(parcel_id: i64), history, rename_all = "snake_case")]
     #[transition(send:    Packed        => Sent)]
     #[transition(deliver: Sent | Packed => Delivered)]
-    pub(super) enum Parcel {
+    pub(crate) enum Parcel {
         #[state(initial)]
         Packed,
         Sent,

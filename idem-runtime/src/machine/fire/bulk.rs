@@ -157,7 +157,6 @@ struct Volley<M: StateMachine, E> {
 type Answer<M, E> = Result<Outcome<M, <E as EventOf<M>>::Target>, TransitionError>;
 
 impl<M: StateMachine, E: EventOf<M>> Volley<M, E> {
-    /// In the caller's transaction a retryable error is the caller's; a transaction of our own is run again.
     async fn run<DB>(mut self, Seat(mut seat): Seat<'_, DB>) -> Result<Outcomes<M, E>, TransitionError>
     where
         DB: SqlDialect,
@@ -167,12 +166,8 @@ impl<M: StateMachine, E: EventOf<M>> Volley<M, E> {
         let mut pauses = backoff::pauses();
         loop {
             let answers = self.once(seat.again()).await;
-            match (&answers, pauses.next()) {
-                (Err(TransitionError::Retry(_)), Some(pause)) if seat.is_our_own() => {
-                    tokio::time::sleep(pause).await;
-                }
-                _ => return answers,
-            }
+            let Some(pause) = seat.pause_after(&answers, &mut pauses) else { return answers };
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -252,7 +247,7 @@ impl<M: StateMachine, E: EventOf<M>> Volley<M, E> {
         E: Fields<DB>,
     {
         self.shot.id = self.ids[at].clone();
-        let line = Line::Own(nest(tx).await?);
+        let line = Line::Own(tx.nest().await?);
         of_the_row(self.shot.on_line(line).await)
     }
 
@@ -283,7 +278,7 @@ impl<M: StateMachine, E: EventOf<M>> Volley<M, E> {
         M: MachineOn<DB, Id: Serialize>,
         E: Fields<DB>,
     {
-        let mut own = nest(tx).await?;
+        let mut own = tx.nest().await?;
         match self.fire_chunk(&self.ids[chunk.clone()], own.root()).await {
             Ok(tries) => {
                 own.commit().await?;
@@ -391,12 +386,6 @@ enum Found {
     /// It moved to this version.
     Moved(i64),
     Missed(Reading),
-}
-
-/// Opens a savepoint in a transaction.
-async fn nest<'x, DB: SqlDialect>(tx: &'x mut Tx<'_, DB>) -> Result<Tx<'x, DB>, TransitionError> {
-    let level = tx.level();
-    Ok(tx.root().nest(level).await.map_err(Error::statement::<DB>)?)
 }
 
 /// The place in the list of the row that a row of the answer is about.

@@ -48,7 +48,7 @@ const NEEDS_OUR_TRANSACTION: &str = "an event on many rows runs in idem's own tr
 /// A transaction, or a savepoint of the caller's, that holds nothing else.
 pub(super) async fn own<DB: SqlDialect>(seat: SeatKind<'_, DB>) -> Result<Tx<'_, DB>, Error> {
     match seat {
-        SeatKind::Tx(root, level) => root.nest(level).await.map_err(Error::statement::<DB>),
+        SeatKind::Tx(root, level) => root.nest(level).await,
         SeatKind::Pool(pool) => {
             let root = Root::begin(Lent::acquire(pool).await?, None).await.map_err(Error::statement::<DB>)?;
             Ok(Tx::outermost(root))
