@@ -4,9 +4,11 @@ mod answer;
 mod call;
 mod final_error;
 
-pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never};
+pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never, upgrade};
 pub use call::{Claimed, Opened, open};
 pub use final_error::{FinalError, record_err};
+
+use std::time::Duration;
 
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;
@@ -19,7 +21,54 @@ use crate::tx::Tx;
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
     /// Whose keys these are.
-    pub scope: &'static str,
+    pub(crate) scope: &'static str,
+    /// How long a duplicate waits for the call that runs.
+    pub(crate) wait: Duration,
+    pub(crate) retention: Retention,
+    /// How often a body runs again whose transaction the database gave up.
+    pub(crate) reruns: u32,
+}
+
+/// How long an answer and a key are kept after the call has ended, in seconds by the database's clock; without one, for
+/// ever.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Retention {
+    pub(crate) result: Option<u64>,
+    pub(crate) key: Option<u64>,
+}
+
+impl Spec {
+    /// Waits for two seconds and keeps everything for ever.
+    #[must_use]
+    pub const fn new(scope: &'static str) -> Self {
+        Self { scope, wait: Duration::from_secs(2), retention: Retention { result: None, key: None }, reruns: 0 }
+    }
+
+    /// Waits this many milliseconds for a call that runs.
+    #[must_use]
+    pub const fn wait_ms(self, wait: u64) -> Self {
+        Self { wait: Duration::from_millis(wait), ..self }
+    }
+
+    /// Keeps the answer for this many seconds after the call has ended.
+    #[must_use]
+    pub const fn retain_result_s(mut self, seconds: u64) -> Self {
+        self.retention.result = Some(seconds);
+        self
+    }
+
+    /// Runs the body again, this often at most, when the database has given its transaction up.
+    #[must_use]
+    pub const fn rerun(self, reruns: u32) -> Self {
+        Self { reruns, ..self }
+    }
+
+    /// Keeps the key, and that the call has ended, for this many seconds after it has.
+    #[must_use]
+    pub const fn retain_key_s(mut self, seconds: u64) -> Self {
+        self.retention.key = Some(seconds);
+        self
+    }
 }
 
 /// Where an idempotent call begins: `&Idem<DB>`, or `&mut Tx<'_, DB>` inside another idempotent body or transaction.

@@ -43,7 +43,7 @@ pub mod __private {
     pub use crate::dialect::{Binds, BoxDynError, PerDialect, Reads, SqlDialect};
     pub use crate::fingerprint::Fingerprint;
     pub use crate::idempotent::{
-        Answer, CarriesError, Claimed, Codec, ErrOf, FinalError, IsResult, OkOf, Opened, Spec, codec, key_part, never,
+        Answer, CarriesError, Claimed, Codec, ErrOf, FinalError, IsResult, OkOf, Opened, Spec, codec, key_part, never, upgrade,
         open, payload_part, record_err,
     };
     pub use crate::key::{Key, KeyPart, Part};

@@ -46,7 +46,7 @@ fn setup(model: &Model<'_>) -> TokenStream {
     let payload = model.payload.into_iter().flat_map(Parts::iter).map(|part| add_part("payload", part));
     quote_spanned! {Span::mixed_site()=>
         use #runtime::__private as __idem;
-        const __SPEC: __idem::Spec = __idem::Spec { scope: #scope };
+        const __SPEC: __idem::Spec = __idem::Spec::new(#scope);
         let __codec = #codec;
         #record_err
         let __key = __idem::Key::new();

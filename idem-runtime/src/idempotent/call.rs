@@ -197,6 +197,11 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
         }
     }
 
+    /// Stores and commits as [`finish`](Self::finish) does, or claims the key once more for a body that runs again.
+    pub async fn finish_or_rerun<R, T, E>(self, out: R, codec: &Codec<R, T, E>) -> Opened<'t, DB, R> {
+        Opened::Done(self.finish(out, codec).await)
+    }
+
     /// What is stored of the body's answer. An error may be idem's own, in the clothes of the body's, when idem has made
     /// one: another call would not meet it.
     fn stored<R, T, E>(&self, out: &R, codec: &Codec<R, T, E>) -> Option<Result<Stored, Error>> {
