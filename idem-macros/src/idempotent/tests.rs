@@ -46,7 +46,7 @@ fn a_free_function() {
                 amount: i64,
             ) -> Answer<Receipt> {
                 use ::idem_runtime::__private as __idem;
-                const __SPEC: __idem::Spec = __idem::Spec { scope: "order.pay" };
+                const __SPEC: __idem::Spec = __idem::Spec::new("order.pay");
                 let __codec = __idem::codec::<
                     Answer<Receipt>,
                     __idem::OkOf<Answer<Receipt>>,
@@ -118,9 +118,7 @@ fn a_method_in_a_crate_that_renamed_the_runtime() {
                 _tx: impl crate::rt::Begin<DB>,
             ) -> Result<(), Error> {
                 use crate::rt::__private as __idem;
-                const __SPEC: __idem::Spec = __idem::Spec {
-                    scope: "shop.close",
-                };
+                const __SPEC: __idem::Spec = __idem::Spec::new("shop.close");
                 let __codec = __idem::codec::<
                     Result<(), Error>,
                     __idem::OkOf<Result<(), Error>>,
@@ -185,7 +183,7 @@ fn a_function_that_records_errors() {
                 order_id: i64,
             ) -> Result<(), PayError> {
                 use ::idem_runtime::__private as __idem;
-                const __SPEC: __idem::Spec = __idem::Spec { scope: "order.pay" };
+                const __SPEC: __idem::Spec = __idem::Spec::new("order.pay");
                 let __codec = __idem::codec::<
                     Result<(), PayError>,
                     __idem::OkOf<Result<(), PayError>>,
