@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::schema;
 use crate::tx::{Lent, Root, Tx};
 
-pub(crate) use in_flight::{InFlight, Turn};
+pub(crate) use in_flight::{InFlight, Joined, Turn};
 pub(crate) use inside::Inside;
 
 /// What idempotent functions are called with. Cheap to clone: the clones are one engine.

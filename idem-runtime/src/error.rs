@@ -14,8 +14,10 @@ use crate::tx::Refused;
 /// | --- | --- | --- |
 /// | `InProgress` | another call is at it | resend |
 /// | `Mismatch` | done before, for another payload | ack |
+/// | `Gone` | done before; its result is not kept any more | ack |
 /// | `Indeterminate` | unknown until somebody looks | resend |
 /// | `Undecodable` | done before; its result cannot be read | ack |
+/// | `ScopeClash` | unknown: another function, or this one when it returned another type, has used the key | resend |
 /// | `Unencodable`, `ResultTooLarge` | undone: the result cannot be stored | resend |
 /// | `InvalidKey` | never begun | resend |
 /// | `SecondConnection` | never begun | resend |
@@ -35,6 +37,19 @@ pub enum Error {
     /// The key was used before, with another payload.
     #[error("the key was used before with another payload")]
     Mismatch,
+    /// An earlier call has ended for good, and the time for which its answer is kept is over: `retain(result = ..)`. It
+    /// does not run again.
+    #[error("an earlier call with this key has ended, and its result is not kept any more")]
+    Gone,
+    /// The scope holds an answer of another type for this key: two functions use one scope, and the key is the other one's;
+    /// or the type has another name now, and `upgrade = path` reads what it was.
+    #[error("the key holds a `{stored}`, not a `{wanted}`: another function has this scope, or the type was renamed")]
+    ScopeClash {
+        /// The name of the type that the stored answer was written from.
+        stored: String,
+        /// The name of the type that this function would have stored.
+        wanted: String,
+    },
     /// An earlier call ended in a way that leaves open whether its effect happened.
     #[error("an earlier call with this key ended in doubt; its effect has to be looked up")]
     Indeterminate,
@@ -276,10 +291,10 @@ impl Error {
         }
     }
 
-    /// Whether the effect has happened, though this call cannot give its result.
+    /// Whether an earlier call with this key has ended for good, though this one cannot give its answer.
     #[must_use]
     pub const fn is_done(&self) -> bool {
-        matches!(self, Self::Undecodable(_))
+        matches!(self, Self::Undecodable(_) | Self::Gone)
     }
 
     /// Whether the same call may succeed later without anybody's help.
@@ -305,7 +320,7 @@ impl Error {
     #[must_use]
     pub const fn reply(&self) -> Reply {
         match self {
-            Self::Mismatch | Self::Undecodable(_) => Reply::Ack,
+            Self::Mismatch | Self::Undecodable(_) | Self::Gone => Reply::Ack,
             _ => Reply::Resend,
         }
     }

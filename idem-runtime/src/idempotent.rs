@@ -2,11 +2,17 @@
 
 mod answer;
 mod call;
+mod end;
 mod final_error;
+mod kind;
+mod lookup;
+mod once;
 
 pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never, upgrade};
 pub use call::{Claimed, Opened, open};
 pub use final_error::{FinalError, record_err};
+pub use lookup::{Lookup, RecordedError};
+pub use once::OnceCall;
 
 use std::time::Duration;
 
@@ -25,6 +31,8 @@ pub struct Spec {
     /// How long a duplicate waits for the call that runs.
     pub(crate) wait: Duration,
     pub(crate) retention: Retention,
+    /// Whether the record is looked for before the key is claimed.
+    pub(crate) reads_first: bool,
     /// How often a body runs again whose transaction the database gave up.
     pub(crate) reruns: u32,
 }
@@ -41,7 +49,13 @@ impl Spec {
     /// Waits for two seconds and keeps everything for ever.
     #[must_use]
     pub const fn new(scope: &'static str) -> Self {
-        Self { scope, wait: Duration::from_secs(2), retention: Retention { result: None, key: None }, reruns: 0 }
+        Self {
+            scope,
+            wait: Duration::from_secs(2),
+            retention: Retention { result: None, key: None },
+            reads_first: false,
+            reruns: 0,
+        }
     }
 
     /// Waits this many milliseconds for a call that runs.

@@ -2,6 +2,7 @@
 
 mod date;
 mod decimal;
+mod parts;
 #[cfg(test)]
 mod tests;
 
@@ -9,6 +10,8 @@ use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 use crate::error::Error;
+
+pub use parts::KeyParts;
 
 /// The longest key or cause in bytes, as stored.
 pub(crate) const MAX_BYTES: usize = 512;

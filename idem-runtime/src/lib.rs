@@ -25,15 +25,15 @@ pub use dialect::{Dialect, SqlDialect};
 pub use engine::{Builder, Idem};
 pub use error::{Error, Passed, Reply, TransitionError};
 pub use idem_macros::{KeyPart, StateMachine, idempotent};
-pub use idempotent::{Begin, Once};
-pub use key::{KeyPart, Part};
+pub use idempotent::{Begin, Lookup, Once, OnceCall, RecordedError};
+pub use key::{KeyPart, KeyParts, Part};
 pub use on::On;
 pub use tx::Tx;
 
 /// Everything that the derive, the attribute and their callers name.
 pub mod prelude {
     pub use crate::machine::{Created, Handle, Outcome, Row, StateMachine};
-    pub use crate::{Begin, Dialect, Error, Idem, KeyPart, Once, Reply, SqlDialect, TransitionError, Tx};
+    pub use crate::{Begin, Dialect, Error, Idem, KeyPart, Lookup, Once, Reply, SqlDialect, TransitionError, Tx};
     pub use idem_macros::{StateMachine, idempotent};
 }
 
@@ -43,8 +43,8 @@ pub mod __private {
     pub use crate::dialect::{Binds, BoxDynError, PerDialect, Reads, SqlDialect};
     pub use crate::fingerprint::Fingerprint;
     pub use crate::idempotent::{
-        Answer, CarriesError, Claimed, Codec, ErrOf, FinalError, IsResult, OkOf, Opened, Spec, codec, key_part, never, upgrade,
-        open, payload_part, record_err,
+        Answer, CarriesError, Claimed, Codec, ErrOf, FinalError, IsResult, OkOf, Opened, Spec, codec, key_part, never,
+        open, payload_part, record_err, upgrade,
     };
     pub use crate::key::{Key, KeyPart, Part};
     pub use crate::machine::{

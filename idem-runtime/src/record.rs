@@ -1,118 +1,22 @@
-//! The record of one idempotent call: claimed, read, completed.
+//! The record of one idempotent call: claimed, read, ended.
 
-use crate::dialect::{Class, Dialect, Leaves, PerDialect, SqlDialect};
+mod sql;
+
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
+
+use crate::dialect::{Binds, Class, Dialect, Leaves, SqlDialect};
 use crate::error::Error;
+use crate::idempotent::Spec;
 use crate::tx::{Lent, Root};
 
-/// How long a claim waits for a rival that is still running. The texts for MySQL repeat it, since they are static.
-pub(crate) const WAIT_MS: i64 = 2_000;
-
-/// The statements on `idem_record`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordSql {
-    pub(crate) claim: &'static str,
-    pub(crate) read: &'static str,
-    pub(crate) complete: &'static str,
-    pub(crate) fail: &'static str,
-    pub(crate) doubt: &'static str,
-}
-
-pub(crate) const SQL: PerDialect<RecordSql> = PerDialect {
-    // The lock timeout holds for the claim only and not for the body. A record that a rival committed while this
-    // statement waited is not in its snapshot: then it gives neither a claim nor a record.
-    postgres: RecordSql {
-        claim: "\
-WITH patience AS MATERIALIZED (
-  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $5::text, TRUE) AS now
-), claimed AS (
-  INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
-  SELECT $1, $2, 1, $3, $4, clock_timestamp()
-    FROM patience
-  ON CONFLICT (scope, key) DO NOTHING
-  RETURNING 1 AS claimed
-)
-SELECT claimed.claimed AS claimed, seen.status AS status, seen.fingerprint AS fingerprint, seen.result AS result,
-       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
-  FROM patience
-  LEFT JOIN claimed ON TRUE
-  LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = $2",
-        read: "\
-SELECT status, fingerprint, result
-  FROM idem_record
- WHERE scope = $1 AND key = $2",
-        complete: "\
-UPDATE idem_record
-   SET status = 2, result = $1, completed_at = clock_timestamp()
- WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1",
-        fail: "\
-UPDATE idem_record
-   SET status = 3, result = $1, completed_at = clock_timestamp()
- WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1",
-        doubt: "\
-INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
-VALUES ($1, $2, 4, $3, $4, clock_timestamp())
-ON CONFLICT (scope, key) DO UPDATE
-   SET status = 4, result = NULL, completed_at = NULL
- WHERE idem_record.owner = excluded.owner",
-    },
-    // MariaDB runs what stands inside the comment; on MySQL the wait is the server's `innodb_lock_wait_timeout`.
-    mysql: RecordSql {
-        claim: "\
-/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
-INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-VALUES (?, ?, 1, ?, ?, NOW(6))",
-        read: "\
-SELECT status, fingerprint, result
-  FROM idem_record
- WHERE scope = ? AND `key` = ?
-  LOCK IN SHARE MODE",
-        complete: "\
-UPDATE idem_record
-   SET status = 2, result = ?, completed_at = NOW(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
-        fail: "\
-UPDATE idem_record
-   SET status = 3, result = ?, completed_at = NOW(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
-        doubt: "\
-INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-VALUES (?, ?, 4, ?, ?, NOW(6))
-ON DUPLICATE KEY UPDATE
-       status = IF(owner = VALUES(owner), 4, status),
-       result = IF(owner = VALUES(owner), NULL, result),
-       completed_at = IF(owner = VALUES(owner), NULL, completed_at)",
-    },
-    sqlite: RecordSql {
-        claim: "\
-INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
-VALUES (?1, ?2, 1, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
-ON CONFLICT (scope, key) DO NOTHING
-RETURNING 1 AS claimed",
-        read: "\
-SELECT status, fingerprint, result
-  FROM idem_record
- WHERE scope = ?1 AND key = ?2",
-        complete: "\
-UPDATE idem_record
-   SET status = 2, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1",
-        fail: "\
-UPDATE idem_record
-   SET status = 3, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1",
-        doubt: "\
-INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
-VALUES (?1, ?2, 4, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
-ON CONFLICT (scope, key) DO UPDATE
-   SET status = 4, result = NULL, completed_at = NULL
- WHERE idem_record.owner = excluded.owner",
-    },
-};
+pub(crate) use sql::SQL;
 
 /// Which record, whose, and what for.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
-    pub(crate) scope: &'static str,
+    pub(crate) spec: Spec,
     pub(crate) key: String,
     pub(crate) fingerprint: String,
     pub(crate) owner: String,
@@ -121,25 +25,59 @@ pub(crate) struct Claim {
 /// A record as it was found.
 #[derive(Debug)]
 pub(crate) struct Record {
-    pub(crate) status: i64,
+    pub(crate) status: Status,
     pub(crate) fingerprint: String,
-    pub(crate) result: Option<String>,
+    /// None where the call has not ended, or a cleanup took it.
+    pub(crate) answer: Option<Stored>,
+    /// Whether the answer's time is over.
+    pub(crate) is_gone: bool,
 }
 
-/// An answer as it is stored.
+/// The status of a record, as its number in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    InProgress,
+    Completed,
+    Failed,
+    InDoubt,
+}
+
+impl Status {
+    const fn number(self) -> i64 {
+        match self {
+            Self::InProgress => 1,
+            Self::Completed => 2,
+            Self::Failed => 3,
+            Self::InDoubt => 4,
+        }
+    }
+
+    fn of(number: i64) -> Option<Self> {
+        [Self::InProgress, Self::Completed, Self::Failed, Self::InDoubt].into_iter().find(|it| it.number() == number)
+    }
+}
+
+/// An answer as it is stored: of a completed call its result, of a failed one its error.
 #[derive(Debug)]
-pub(crate) enum Stored {
-    /// A result.
-    Completed(String),
-    /// An error that is final.
-    Failed(String),
+pub(crate) struct Stored {
+    pub(crate) text: String,
+    /// What it was written from. None in records that are older than the column.
+    pub(crate) kind: Option<String>,
 }
 
-impl Stored {
+/// How a call ends that answers every later one.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) status: Status,
+    pub(crate) answer: Stored,
+    /// Whether there is nothing to forget: the type has one value.
+    pub(crate) is_unit: bool,
+}
+
+impl Ending {
     /// Fails for an answer that could not be stored whole, before the database is asked to.
     pub(crate) async fn fit<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<(), Error> {
-        let (Self::Completed(text) | Self::Failed(text)) = self;
-        let (bytes, mut limit) = (text.len(), root.result_limit);
+        let (bytes, mut limit) = (self.answer.text.len(), root.result_limit);
         if DB::DIALECT == Dialect::MySql && bytes > SMALL && bytes <= limit {
             limit = limit.min(packet(root).await.map_err(Error::statement::<DB>)?);
         }
@@ -172,9 +110,14 @@ pub(crate) enum Claimed {
 }
 
 impl Claim {
-    /// Writes the record, or finds the one that is there.
-    pub(crate) async fn make<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<Claimed, sqlx::Error> {
-        let answer = match root.ask(self.claim_query::<DB>()?).await {
+    /// Writes the record, or finds the one that is there. A rival is waited for no longer than `wait`, on MariaDB rounded up
+    /// to whole seconds.
+    pub(crate) async fn make<DB: SqlDialect>(
+        &self,
+        wait: Duration,
+        root: &mut Root<DB>,
+    ) -> Result<Claimed, sqlx::Error> {
+        let answer = match root.ask(self.claim_query::<DB>(wait)?).await {
             Ok(answer) => answer,
             Err(error) => return self.not_claimed(error, root).await,
         };
@@ -203,55 +146,96 @@ impl Claim {
     }
 
     async fn read<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<Claimed, sqlx::Error> {
-        let query = (SQL.of(DB::DIALECT).read, Some(texts::<DB>(&[self.scope, &self.key])?));
-        match root.ask(query).await?.row {
+        match root.ask(select::<DB>(SQL.of(DB::DIALECT).read, self.spec.scope, &self.key)?).await?.row {
             Some(row) => Ok(Claimed::Theirs(Record::of::<DB>(&row)?)),
             None => Ok(Claimed::Nobodys),
         }
     }
 
     /// Stores the answer. It is the last statement, and the fence: no row means that this is not our transaction.
-    pub(crate) async fn complete<DB: SqlDialect>(&self, answer: &Stored, root: &mut Root<DB>) -> Result<(), Error> {
-        let sql = SQL.of(DB::DIALECT);
-        let (sql, text) = match answer {
-            Stored::Completed(text) => (sql.complete, text),
-            Stored::Failed(text) => (sql.fail, text),
-        };
-        let arguments = texts::<DB>(&[text, self.scope, &self.key, &self.owner]).map_err(Error::Database)?;
-        let answer = root.ask((sql, Some(arguments))).await.map_err(Error::statement::<DB>)?;
+    pub(crate) async fn end<DB: SqlDialect>(&self, ending: &Ending, root: &mut Root<DB>) -> Result<(), Error> {
+        let query = self.end_query::<DB>(ending).map_err(Error::Database)?;
+        let answer = root.ask(query).await.map_err(Error::statement::<DB>)?;
         if answer.rows_affected() == 1 { Ok(()) } else { Err(Error::Indeterminate) }
+    }
+
+    fn end_query<DB: SqlDialect>(&self, ending: &Ending) -> Result<Query<DB>, sqlx::Error> {
+        let retention = self.spec.retention;
+        let seconds = |lifetime: Option<u64>| lifetime.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+        let mut arguments = DB::Arguments::default();
+        bind::<DB, _>(&mut arguments, &ending.status.number())?;
+        bind::<DB, _>(&mut arguments, &ending.answer.text)?;
+        bind::<DB, _>(&mut arguments, &ending.answer.kind)?;
+        bind::<DB, _>(&mut arguments, &seconds(retention.result.filter(|_| !ending.is_unit)))?;
+        bind::<DB, _>(&mut arguments, &seconds(retention.key))?;
+        for text in [self.spec.scope, &self.key, &self.owner] {
+            bind::<DB, _>(&mut arguments, &text.to_owned())?;
+        }
+        Ok((SQL.of(DB::DIALECT).end, Some(arguments)))
     }
 
     /// Marks a record that a statement of the body committed before its time, or writes the one that it took away.
     pub(crate) async fn doubt<DB: SqlDialect>(&self, lent: &mut Lent<DB>) -> Result<(), sqlx::Error> {
-        let query =
-            (SQL.of(DB::DIALECT).doubt, Some(texts::<DB>(&[self.scope, &self.key, &self.fingerprint, &self.owner])?));
-        lent.ask(query).await.map(drop)
+        let arguments = texts::<DB>(&[self.spec.scope, &self.key, &self.fingerprint, &self.owner])?;
+        lent.ask((SQL.of(DB::DIALECT).doubt, Some(arguments))).await.map(drop)
     }
 
-    fn claim_query<DB: SqlDialect>(&self) -> Result<(&'static str, Option<DB::Arguments>), sqlx::Error> {
-        let mut arguments = texts::<DB>(&[self.scope, &self.key, &self.fingerprint, &self.owner])?;
+    fn claim_query<DB: SqlDialect>(&self, wait: Duration) -> Result<(SqlStr, Option<DB::Arguments>), sqlx::Error> {
+        let mut arguments = texts::<DB>(&[self.spec.scope, &self.key, &self.fingerprint, &self.owner])?;
         if DB::DIALECT == Dialect::Postgres {
-            DB::bind(&mut arguments, &WAIT_MS.to_string()).map_err(sqlx::Error::Encode)?;
+            // Zero would be for ever.
+            bind::<DB, _>(&mut arguments, &wait.as_millis().max(1).to_string())?;
         }
-        Ok((SQL.of(DB::DIALECT).claim, Some(arguments)))
+        Ok((claim_text(DB::DIALECT, wait), Some(arguments)))
+    }
+}
+
+fn claim_text(dialect: Dialect, wait: Duration) -> SqlStr {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    match dialect {
+        Dialect::MySql if seconds != sql::MYSQL_WAIT_S => AssertSqlSafe(sql::mysql_claim(seconds)).into_sql_str(),
+        dialect => SQL.of(dialect).claim.into_sql_str(),
     }
 }
 
 impl Record {
+    /// Reads one by itself, as it was last committed.
+    pub(crate) async fn look<DB: SqlDialect>(
+        scope: &str,
+        key: &str,
+        lent: &mut Lent<DB>,
+    ) -> Result<Option<Self>, sqlx::Error> {
+        let row = lent.ask(select::<DB>(SQL.of(DB::DIALECT).look, scope, key)?).await?.row;
+        row.as_ref().map(Self::of::<DB>).transpose()
+    }
+
     fn of<DB: SqlDialect>(row: &DB::Row) -> Result<Self, sqlx::Error> {
+        let kind = DB::text(row, "result_type")?;
         Ok(Self {
-            status: DB::integer(row, "status")?.unwrap_or_default(),
+            // What no release has written, nobody can answer with.
+            status: DB::integer(row, "status")?.and_then(Status::of).unwrap_or(Status::InDoubt),
             fingerprint: DB::text(row, "fingerprint")?.unwrap_or_default(),
-            result: DB::text(row, "result")?,
+            answer: DB::text(row, "result")?.map(|text| Stored { text, kind }),
+            is_gone: DB::integer(row, "gone")?.is_some(),
         })
     }
+}
+
+/// A statement and its parameters.
+type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
+
+fn select<DB: SqlDialect>(sql: &'static str, scope: &str, key: &str) -> Result<Query<DB>, sqlx::Error> {
+    Ok((sql, Some(texts::<DB>(&[scope, key])?)))
 }
 
 fn texts<DB: SqlDialect>(values: &[&str]) -> Result<DB::Arguments, sqlx::Error> {
     let mut arguments = DB::Arguments::default();
     for value in values {
-        DB::bind(&mut arguments, &(*value).to_owned()).map_err(sqlx::Error::Encode)?;
+        bind::<DB, _>(&mut arguments, &(*value).to_owned())?;
     }
     Ok(arguments)
+}
+
+fn bind<DB: SqlDialect + Binds<T>, T>(arguments: &mut DB::Arguments, value: &T) -> Result<(), sqlx::Error> {
+    DB::bind(arguments, value).map_err(sqlx::Error::Encode)
 }

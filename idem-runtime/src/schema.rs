@@ -142,5 +142,5 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
 #[must_use]
 pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 5] {
     let sql = record::SQL.of(dialect);
-    [("claim", sql.claim), ("read", sql.read), ("complete", sql.complete), ("fail", sql.fail), ("doubt", sql.doubt)]
+    [("claim", sql.claim), ("read", sql.read), ("look", sql.look), ("end", sql.end), ("doubt", sql.doubt)]
 }

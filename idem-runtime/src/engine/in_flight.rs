@@ -1,61 +1,145 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
+
+use crate::record::Record;
 
 /// Which call: its scope and its key.
 type Call = (&'static str, String);
 
-/// The calls that are running in this process: a second one with the same key waits here, in order and without a
-/// connection.
+/// The calls that are running in this process. Another one with the same key joins: it waits here, without a connection,
+/// and hears how the first one has ended.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     calls: Arc<Mutex<Calls>>,
 }
 
-type Calls = HashMap<Call, Arc<AsyncMutex<()>>>;
+type Calls = HashMap<Call, Arc<Flight>>;
+
+/// One call, and those that have joined it.
+#[derive(Debug)]
+struct Flight {
+    /// Whose turn it is to ask the database; the others wait in order.
+    turn: Arc<AsyncMutex<()>>,
+    /// The record that answers all of them, once it is committed.
+    ended: watch::Sender<Option<Arc<Record>>>,
+    /// Since when the one runs whose turn it is.
+    running_since: Mutex<Instant>,
+}
+
+/// What came of waiting for a call that runs.
+#[derive(Debug)]
+pub(crate) enum Joined {
+    /// Nobody runs, or not any more and without an answer: it is ours to ask the database.
+    Turn(Turn),
+    /// The record that the one which ran has left or found.
+    Ended(Arc<Record>),
+    /// It still runs, for as long as that by now.
+    Waited(Duration),
+}
 
 /// One call's turn. The next one comes when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    // Declared in the order in which they are dropped: the queue is looked at after our place in it is free.
+    // Declared in the order in which they are dropped: the flight is looked at after its turn is free.
     _held: OwnedMutexGuard<()>,
-    _place: Place,
+    place: Place,
 }
 
-/// A place in the queue of one call; the last one to leave removes the queue.
+/// A place in a flight; the last one to leave removes it.
 #[derive(Debug)]
 struct Place {
     call: Call,
-    queue: Option<Arc<AsyncMutex<()>>>,
+    /// `None` only while it is dropped.
+    flight: Option<Arc<Flight>>,
     calls: Arc<Mutex<Calls>>,
 }
 
 impl InFlight {
-    /// Waits for our turn, at most as long as `wait`.
-    pub(crate) async fn turn(&self, scope: &'static str, key: &str, wait: Duration) -> Option<Turn> {
+    /// Waits for our turn or the end of the call that runs, at most as long as `wait`.
+    pub(crate) async fn join(&self, scope: &'static str, key: &str, wait: Duration) -> Joined {
         let place = self.place((scope, key.to_owned()));
-        let queue = Arc::clone(place.queue.as_ref()?);
-        let held = tokio::time::timeout(wait, queue.lock_owned()).await.ok()?;
-        Some(Turn { _held: held, _place: place })
+        let mut ended = place.flight().ended.subscribe();
+        let turn = Arc::clone(&place.flight().turn);
+        let joined = async {
+            // An answer that is there comes first: the turn of a call that has ended is free as well.
+            tokio::select! {
+                biased;
+                Ok(record) = ended.wait_for(Option::is_some) => Err(record.clone()),
+                held = turn.lock_owned() => Ok(held),
+            }
+        };
+        match tokio::time::timeout(wait, joined).await {
+            Ok(Ok(held)) => Joined::Turn(Turn::begin(held, place)),
+            Ok(Err(Some(record))) => Joined::Ended(record),
+            Ok(Err(None)) | Err(_) => Joined::Waited(place.flight().running_since().elapsed()),
+        }
+    }
+
+    /// Whether a call with this key runs.
+    pub(crate) fn is_running(&self, scope: &str, key: &str) -> bool {
+        lock(&self.calls).keys().any(|call| call.0 == scope && call.1 == key)
     }
 
     fn place(&self, call: Call) -> Place {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let queue = Arc::clone(calls.entry(call.clone()).or_default());
-        Place { call, queue: Some(queue), calls: Arc::clone(&self.calls) }
+        let flight = Arc::clone(lock(&self.calls).entry(call.clone()).or_default());
+        Place { call, flight: Some(flight), calls: Arc::clone(&self.calls) }
+    }
+}
+
+impl Turn {
+    fn begin(held: OwnedMutexGuard<()>, place: Place) -> Self {
+        *place.flight().running_since() = Instant::now();
+        Self { _held: held, place }
+    }
+
+    /// Tells all who have joined how the call has ended, with what is committed. Who comes from now on asks for himself.
+    pub(crate) fn tell(self, record: Arc<Record>) {
+        let flight = self.place.flight();
+        let mut calls = lock(&self.place.calls);
+        if calls.get(&self.place.call).is_some_and(|current| Arc::ptr_eq(current, flight)) {
+            calls.remove(&self.place.call);
+        }
+        drop(calls);
+        flight.ended.send_replace(Some(record));
+    }
+}
+
+impl Flight {
+    fn running_since(&self) -> MutexGuard<'_, Instant> {
+        lock(&self.running_since)
+    }
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        let (ended, _) = watch::channel(None);
+        Self { turn: Arc::default(), ended, running_since: Mutex::new(Instant::now()) }
+    }
+}
+
+impl Place {
+    fn flight(&self) -> &Arc<Flight> {
+        self.flight.as_ref().expect("only `drop` takes it")
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        self.queue = None;
-        if calls.get(&self.call).is_some_and(|queue| Arc::strong_count(queue) == 1) {
+        let mut calls = lock(&self.calls);
+        let Some(flight) = self.flight.take() else { return };
+        // Ours and that of the map.
+        let is_last = Arc::strong_count(&flight) == 2;
+        if is_last && calls.get(&self.call).is_some_and(|current| Arc::ptr_eq(current, &flight)) {
             calls.remove(&self.call);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -63,8 +147,54 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+    use crate::record::{Status, Stored};
 
     const SOON: Duration = Duration::from_millis(20);
+
+    impl InFlight {
+        async fn turn(&self, scope: &'static str, key: &str, wait: Duration) -> Option<Turn> {
+            match self.join(scope, key, wait).await {
+                Joined::Turn(turn) => Some(turn),
+                Joined::Ended(_) | Joined::Waited(_) => None,
+            }
+        }
+    }
+
+    fn record() -> Arc<Record> {
+        let answer = Stored { text: "1".to_owned(), kind: None };
+        Arc::new(Record { status: Status::Completed, fingerprint: String::new(), answer: Some(answer), is_gone: false })
+    }
+
+    #[tokio::test]
+    async fn all_who_joined_hear_how_the_call_has_ended() {
+        const LONG: Duration = Duration::from_mins(1);
+        let running = InFlight::default();
+        let first = running.turn("s", "k", SOON).await.expect("nobody is before us");
+        let mut joined: Vec<_> = (0..1_000).map(|_| Box::pin(running.join("s", "k", LONG))).collect();
+        for waiter in &mut joined {
+            assert!(futures_util::poll!(waiter).is_pending());
+        }
+        first.tell(record());
+        let late = running.turn("s", "k", SOON).await;
+        assert!(late.is_some(), "who comes later asks the database");
+        for waiter in joined {
+            let Joined::Ended(record) = waiter.await else { panic!("nobody else runs") };
+            assert_eq!(record.answer.as_ref().map(|answer| &*answer.text), Some("1"));
+        }
+        drop(late);
+        assert!(running.calls.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_waiter_is_told_how_long_the_call_has_run() {
+        let running = InFlight::default();
+        let first = running.turn("s", "k", SOON).await;
+        let Joined::Waited(time) = running.join("s", "k", SOON).await else { panic!("the first one still runs") };
+        assert!(time >= SOON, "{time:?}");
+        assert!(running.is_running("s", "k") && !running.is_running("s", "other"));
+        drop(first);
+        assert!(!running.is_running("s", "k"));
+    }
 
     #[tokio::test]
     async fn one_at_a_time_and_nothing_is_left_behind() {

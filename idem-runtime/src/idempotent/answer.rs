@@ -1,13 +1,15 @@
+use std::fmt;
 use std::ops::Deref;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::final_error::Recording;
+use super::kind;
 use crate::engine::Inside;
 use crate::error::Error;
 use crate::json;
-use crate::record::Stored;
+use crate::record::{Ending, Status, Stored};
 
 /// A result, and whether this call made it or an earlier one.
 ///
@@ -94,6 +96,11 @@ pub type ErrOf<R> = <R as IsResult>::Err;
     note = "the first result is stored as JSON and given to every later call: `#[derive(Serialize, Deserialize)]`"
 )]
 pub trait Answer: Sized {
+    /// Whether there is one value only, with nothing in it that could be forgotten.
+    #[doc(hidden)]
+    const IS_UNIT: bool;
+    #[doc(hidden)]
+    fn kind() -> String;
     #[doc(hidden)]
     fn store(&self) -> serde_json::Result<String>;
     #[doc(hidden)]
@@ -102,6 +109,12 @@ pub trait Answer: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Answer for T {
+    const IS_UNIT: bool = size_of::<T>() == 0;
+
+    fn kind() -> String {
+        kind::of::<T>()
+    }
+
     fn store(&self) -> serde_json::Result<String> {
         json::to_string(self)
     }
@@ -113,6 +126,12 @@ impl<T: Serialize + DeserializeOwned> Answer for T {
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Answer for Once<T> {
+    const IS_UNIT: bool = size_of::<T>() == 0;
+
+    fn kind() -> String {
+        kind::of::<T>()
+    }
+
     fn store(&self) -> serde_json::Result<String> {
         json::to_string(&self.value)
     }
@@ -141,22 +160,47 @@ impl<E: From<Error>> CarriesError for E {
 }
 
 /// What a call needs of its result, as plain functions: every bound is asked in one place, and nowhere once more.
-#[derive(Debug)]
 pub struct Codec<R, T, E> {
     split: fn(&R) -> Result<&T, &E>,
     join: fn(Result<T, E>) -> R,
+    is_unit: bool,
+    kind: fn() -> String,
     store: fn(&T) -> serde_json::Result<String>,
     restore: fn(&str) -> serde_json::Result<T>,
     carry: fn(Error) -> E,
     /// Without it, every error releases the claim.
     recording: Option<Recording<E>>,
+    upgrade: Option<Upgrade<T>>,
 }
+
+/// Reads a result of an older shape.
+type Upgrade<T> = Box<dyn Fn(&str) -> serde_json::Result<T> + Send + Sync>;
 
 /// The codec of a function's result. `T` and `E` are named apart, so that each is an error where it is written.
 #[must_use]
 pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Codec<R, T, E> {
-    let (split, join) = (R::as_result, R::from_result);
-    Codec { split, join, store: T::store, restore: T::restore, carry: E::carry, recording: None }
+    Codec {
+        split: R::as_result,
+        join: R::from_result,
+        is_unit: T::IS_UNIT,
+        kind: T::kind,
+        store: T::store,
+        restore: T::restore,
+        carry: E::carry,
+        recording: None,
+        upgrade: None,
+    }
+}
+
+/// Reads results of an older shape as well: what is not today's `T` is read as an `Old` and converted.
+#[must_use]
+pub fn upgrade<R, T, E, Old>(codec: Codec<R, T, E>, upgrade: fn(Old) -> T) -> Codec<R, T, E>
+where
+    T: 'static,
+    Old: DeserializeOwned + 'static,
+{
+    let read = move |text: &str| json::from_str(text).map(upgrade);
+    Codec { upgrade: Some(Box::new(read)), ..codec }
 }
 
 impl<R, T, E> Codec<R, T, E> {
@@ -174,39 +218,76 @@ impl<R, T, E> Codec<R, T, E> {
     }
 
     /// What is stored of an answer; nothing of an error that releases the claim.
-    pub(super) fn keep(&self, answer: &R) -> Option<Result<Stored, Error>> {
-        let (what, stored) = match (self.split)(answer) {
-            Ok(value) => ("the result", (self.store)(value).map(Stored::Completed)),
+    pub(super) fn keep(&self, answer: &R) -> Option<Result<Ending, Error>> {
+        let (what, kept) = match (self.split)(answer) {
+            Ok(value) => {
+                let ending = |text| ending(Status::Completed, text, self.kind, self.is_unit);
+                ("the result", (self.store)(value).map(ending))
+            }
             Err(error) => {
                 let recording = self.recording.as_ref().filter(|recording| (recording.is_final)(error))?;
-                ("the error", (recording.store)(error).map(Stored::Failed))
+                let ending = |text| ending(Status::Failed, text, recording.kind, false);
+                ("the error", (recording.store)(error).map(ending))
             }
         };
-        Some(stored.map_err(|source| Error::Unencodable { what, source }))
+        Some(kept.map_err(|source| Error::Unencodable { what, source }))
     }
 
-    /// The answer of a call whose body does not run, or whose answer was not kept.
-    pub(super) fn answer(&self, found: Result<Stored, Error>) -> R {
-        (self.join)(found.and_then(|stored| self.restore(&stored)).unwrap_or_else(|error| {
+    /// The answer of a call whose body does not run.
+    pub(super) fn replay(&self, status: Status, stored: &Stored) -> R {
+        self.join(self.restore(status, stored))
+    }
+
+    /// The answer of a call that has none of its own.
+    pub(super) fn refuse(&self, error: Error) -> R {
+        self.join(Err(error))
+    }
+
+    fn join(&self, restored: Result<Result<T, E>, Error>) -> R {
+        (self.join)(restored.unwrap_or_else(|error| {
             Inside::note_error();
             Err((self.carry)(error))
         }))
     }
 
-    fn restore(&self, stored: &Stored) -> Result<Result<T, E>, Error> {
-        let restored = match (stored, &self.recording) {
-            (Stored::Completed(text), _) => (self.restore)(text).map(Ok),
-            (Stored::Failed(text), Some(recording)) => (recording.restore)(text).map(Err),
-            (Stored::Failed(_), None) => Err(serde::de::Error::custom("an error was recorded, and is none any more")),
-        };
-        restored.map_err(Error::Undecodable)
+    fn restore(&self, status: Status, stored: &Stored) -> Result<Result<T, E>, Error> {
+        match (status, &self.recording) {
+            (Status::Failed, Some(recording)) => read(stored, recording.kind, recording.restore, None).map(Err),
+            (Status::Failed, None) => {
+                let error = serde::de::Error::custom("an error was recorded, and is none any more");
+                Err(Error::Undecodable(error))
+            }
+            _ => read(stored, self.kind, self.restore, self.upgrade.as_ref()).map(Ok),
+        }
     }
 }
 
-/// Reads an answer of an older shape as well.
-#[must_use]
-pub fn upgrade<R, T, E, Old: DeserializeOwned>(codec: Codec<R, T, E>, _upgrade: fn(Old) -> T) -> Codec<R, T, E> {
-    codec
+fn ending(status: Status, text: String, kind: fn() -> String, is_unit: bool) -> Ending {
+    Ending { status, answer: Stored { text, kind: Some(kind()) }, is_unit }
+}
+
+/// Reads an answer as the type that it was written from, or as an older shape of it.
+pub(super) fn read<T>(
+    stored: &Stored,
+    kind: fn() -> String,
+    restore: fn(&str) -> serde_json::Result<T>,
+    upgrade: Option<&Upgrade<T>>,
+) -> Result<T, Error> {
+    let wanted = kind();
+    let stored_kind = stored.kind.as_deref();
+    let restored = if kind::is_of(stored_kind, &wanted)? {
+        restore(&stored.text).map_err(Error::Undecodable)
+    } else {
+        let stored = stored_kind.map(kind::name).unwrap_or_default();
+        Err(Error::ScopeClash { stored, wanted: kind::name(&wanted) })
+    };
+    restored.or_else(|error| upgrade.and_then(|upgrade| upgrade(&stored.text).ok()).ok_or(error))
+}
+
+impl<R, T, E> fmt::Debug for Codec<R, T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codec").finish_non_exhaustive()
+    }
 }
 
 /// Names a type in an expression that is never run.

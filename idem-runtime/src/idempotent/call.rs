@@ -1,26 +1,21 @@
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::answer::Codec;
-use super::{Begin, Spec};
+use super::{Begin, Spec, end};
 use crate::backoff;
-use crate::dialect::{Dialect, SqlDialect};
-use crate::engine::{Idem, Inside, Turn};
+use crate::dialect::SqlDialect;
+use crate::engine::{Idem, Inside, Joined, Turn};
 use crate::error::Error;
 use crate::fingerprint::{self, Fingerprint};
 use crate::key::Key;
 use crate::on::{Seat, SeatKind};
-use crate::record::{self, Claim, Record, Stored};
+use crate::record::{self, Claim, Ending, Record, Status, Stored};
 use crate::steps::{Step, reached};
 use crate::tx::Tx;
 
-const WAIT: Duration = Duration::from_millis(record::WAIT_MS.unsigned_abs());
-
-/// What a duplicate is told to wait that could not wait itself for as long as the call runs.
+/// The least that a duplicate is told to wait which could not wait itself for as long as the call runs.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-
-const COMPLETED: i64 = 2;
-const FAILED: i64 = 3;
-const IN_DOUBT: i64 = 4;
 
 /// How an idempotent call goes on.
 #[derive(Debug)]
@@ -38,13 +33,21 @@ pub struct Claimed<'t, DB: SqlDialect> {
     tx: Tx<'t, DB>,
     claim: Claim,
     inside: Inside,
-    _turn: Option<Turn>,
+    own: Option<Own<'t, DB>>,
+}
+
+/// What a call has whose transaction is its own.
+#[derive(Debug)]
+struct Own<'t, DB: SqlDialect> {
+    idem: &'t Idem<DB>,
+    /// Those that have joined it hear from here how it has ended.
+    turn: Turn,
 }
 
 /// Claims the key or finds what an earlier call left.
 pub async fn open<'t, DB, B, R, T, E>(
     begin: B,
-    spec: &'static Spec,
+    spec: &Spec,
     key: Key,
     payload: Fingerprint,
     codec: &Codec<R, T, E>,
@@ -54,39 +57,50 @@ where
     B: Begin<DB> + 't,
 {
     let Seat(seat) = begin.seat();
-    let found = match claim(seat, spec, key, payload).await {
+    let found = claim(seat, *spec, key, payload).await;
+    opened(found, codec).await
+}
+
+async fn opened<'t, DB: SqlDialect, R, T, E>(
+    found: Result<Found<'t, DB>, Error>,
+    codec: &Codec<R, T, E>,
+) -> Opened<'t, DB, R> {
+    let found = match found {
         Ok(Found::Ours(claimed)) if codec.records_errors() => claimed.marked().await.map(Found::Ours),
         found => found,
     };
     match found {
         Ok(Found::Ours(claimed)) => Opened::Run(claimed),
-        Ok(Found::Answer(stored)) => Opened::Done(codec.answer(Ok(stored))),
-        Err(error) => Opened::Done(codec.answer(Err(error))),
+        Ok(Found::Theirs(theirs)) => Opened::Done(theirs.answer(codec)),
+        Err(error) => Opened::Done(codec.refuse(error)),
     }
 }
 
 /// What a claim came to, before any type of the user's is needed.
 enum Found<'t, DB: SqlDialect> {
     Ours(Claimed<'t, DB>),
-    Answer(Stored),
+    Theirs(Theirs),
+}
+
+/// The record of another call, and what we would have claimed.
+struct Theirs {
+    record: Arc<Record>,
+    claim: Claim,
+    /// Whether it is known to be committed.
+    committed: bool,
 }
 
 async fn claim<'t, DB: SqlDialect>(
     seat: SeatKind<'t, DB>,
-    spec: &'static Spec,
+    spec: Spec,
     key: Key,
     payload: Fingerprint,
 ) -> Result<Found<'t, DB>, Error> {
-    let claim = Claim {
-        scope: spec.scope,
-        key: key.finish()?,
-        fingerprint: payload.finish()?,
-        owner: uuid::Uuid::new_v4().to_string(),
-    };
+    let claim = Claim { spec, key: key.finish()?, fingerprint: payload.finish()?, owner: new_owner() };
     match seat {
         SeatKind::Tx(root, level) => {
             let tx = root.nest(level).await?;
-            try_claim(tx, &claim).await?.found(claim, None, None)
+            try_claim(tx, &claim, spec.wait).await?.found(claim, None)
         }
         SeatKind::Idem(idem) => claim_first(idem, claim).await,
         SeatKind::Pool(_) | SeatKind::Connection(_) => {
@@ -95,18 +109,47 @@ async fn claim<'t, DB: SqlDialect>(
     }
 }
 
-/// In a transaction of our own what the database gives up before the body ran is tried again.
-async fn claim_first<'t, DB: SqlDialect>(idem: &Idem<DB>, claim: Claim) -> Result<Found<'t, DB>, Error> {
-    let mut turn = Some(idem.turn(claim.scope, &claim.key, WAIT).await?);
+fn new_owner() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// In a transaction of our own, after a call of this process that runs has ended without an answer.
+async fn claim_first<'t, DB: SqlDialect>(idem: &'t Idem<DB>, claim: Claim) -> Result<Found<'t, DB>, Error> {
+    idem.check_second_writer()?;
+    let until = Instant::now() + claim.spec.wait;
+    let turn = match idem.in_flight().join(claim.spec.scope, &claim.key, claim.spec.wait).await {
+        Joined::Turn(turn) => turn,
+        Joined::Ended(record) => return Ok(Found::Theirs(Theirs { record, claim, committed: true })),
+        Joined::Waited(time) => return Err(in_progress(time)),
+    };
+    if claim.spec.reads_first
+        && let Some(record) = look(idem, &claim).await?
+    {
+        return Tried::Theirs(record).found(claim, Some(Own { idem, turn }));
+    }
+    claim_in_turn(Own { idem, turn }, claim, until).await
+}
+
+/// What the database gives up before the body ran is tried again.
+async fn claim_in_turn<'t, DB: SqlDialect>(
+    own: Own<'t, DB>,
+    claim: Claim,
+    until: Instant,
+) -> Result<Found<'t, DB>, Error> {
     let mut pauses = backoff::pauses();
     loop {
-        let tx = idem.open().await?;
-        let tried = try_claim(tx, &claim).await;
+        let tx = own.idem.open().await?;
+        let tried = try_claim(tx, &claim, until.saturating_duration_since(Instant::now())).await;
         match (tried, pauses.next()) {
             (Ok(Tried::Nobodys) | Err(Error::Retry(_)), Some(pause)) => tokio::time::sleep(pause).await,
-            (tried, _) => return tried?.found(claim, Some(idem.id()), turn.take()),
+            (tried, _) => return tried?.found(claim, Some(own)),
         }
     }
+}
+
+async fn look<DB: SqlDialect>(idem: &Idem<DB>, claim: &Claim) -> Result<Option<Record>, Error> {
+    let mut lent = idem.acquire().await?;
+    Record::look(claim.spec.scope, &claim.key, &mut lent).await.map_err(Error::statement::<DB>)
 }
 
 /// How one try to claim ended.
@@ -117,8 +160,12 @@ enum Tried<'t, DB: SqlDialect> {
     Waited,
 }
 
-async fn try_claim<'t, DB: SqlDialect>(mut tx: Tx<'t, DB>, claim: &Claim) -> Result<Tried<'t, DB>, Error> {
-    let claimed = claim.make(tx.root()).await.map_err(Error::statement::<DB>)?;
+async fn try_claim<'t, DB: SqlDialect>(
+    mut tx: Tx<'t, DB>,
+    claim: &Claim,
+    wait: Duration,
+) -> Result<Tried<'t, DB>, Error> {
+    let claimed = claim.make(wait, tx.root()).await.map_err(Error::statement::<DB>)?;
     let tried = match claimed {
         record::Claimed::Ours => {
             reached(Step::Claimed);
@@ -134,36 +181,49 @@ async fn try_claim<'t, DB: SqlDialect>(mut tx: Tx<'t, DB>, claim: &Claim) -> Res
 }
 
 impl<'t, DB: SqlDialect> Tried<'t, DB> {
-    fn found(self, claim: Claim, engine: Option<u64>, turn: Option<Turn>) -> Result<Found<'t, DB>, Error> {
+    fn found(self, claim: Claim, own: Option<Own<'t, DB>>) -> Result<Found<'t, DB>, Error> {
         match self {
-            Self::Ours(tx) => Ok(Found::Ours(Claimed { tx, claim, inside: Inside::new(engine), _turn: turn })),
-            Self::Theirs(record) => record.answer(&claim, engine.is_some()).map(Found::Answer),
-            Self::Nobodys | Self::Waited => Err(Error::InProgress { retry_after: RETRY_AFTER }),
+            Self::Ours(tx) => {
+                let inside = Inside::new(own.as_ref().map(|own| own.idem.id()));
+                Ok(Found::Ours(Claimed { tx, claim, inside, own }))
+            }
+            Self::Theirs(record) => {
+                let (record, committed) = (Arc::new(record), own.is_some());
+                if let Some(own) = own.filter(|_| record.answer.is_some()) {
+                    own.turn.tell(Arc::clone(&record));
+                }
+                Ok(Found::Theirs(Theirs { record, claim, committed }))
+            }
+            Self::Nobodys | Self::Waited => Err(in_progress(claim.spec.wait)),
         }
     }
 }
 
-impl Record {
-    /// What it says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's answer.
-    fn answer(self, claim: &Claim, committed: bool) -> Result<Stored, Error> {
-        fingerprint::compare(&self.fingerprint, &claim.fingerprint)?;
-        match (self.status, self.result) {
-            (COMPLETED, Some(result)) => Ok(Stored::Completed(result)),
-            (FAILED, Some(error)) => Ok(Stored::Failed(error)),
-            (IN_DOUBT, _) => Err(Error::Indeterminate),
+/// Nobody knows when a call ends that runs. What has run for a while is likely to run for as long again.
+fn in_progress(seen_running: Duration) -> Error {
+    Error::InProgress { retry_after: seen_running.max(RETRY_AFTER) }
+}
+
+impl Theirs {
+    fn answer<R, T, E>(&self, codec: &Codec<R, T, E>) -> R {
+        match self.stored() {
+            Ok(stored) => codec.replay(self.record.status, stored),
+            Err(error) => codec.refuse(error),
+        }
+    }
+
+    /// What the record says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's
+    /// answer.
+    fn stored(&self) -> Result<&Stored, Error> {
+        fingerprint::compare(&self.record.fingerprint, &self.claim.fingerprint)?;
+        match (self.record.status, &self.record.answer) {
+            (Status::Completed | Status::Failed, Some(stored)) if !self.record.is_gone => Ok(stored),
+            (Status::Completed | Status::Failed, _) => Err(Error::Gone),
             // A claim is committed together with its result, unless a statement that nobody saw committed it before: its
             // call has ended without a result, or will not know what is left of its effect.
-            _ if committed => Err(Error::Indeterminate),
-            _ => Err(Error::InProgress { retry_after: RETRY_AFTER }),
+            (Status::InProgress, _) if !self.committed => Err(in_progress(self.claim.spec.wait)),
+            (Status::InProgress | Status::InDoubt, _) => Err(Error::Indeterminate),
         }
-    }
-}
-
-impl<DB: SqlDialect> Idem<DB> {
-    async fn turn(&self, scope: &'static str, key: &str, wait: Duration) -> Result<Turn, Error> {
-        self.check_second_writer()?;
-        let turn = self.in_flight().turn(scope, key, wait).await;
-        turn.ok_or(Error::InProgress { retry_after: RETRY_AFTER })
     }
 }
 
@@ -187,24 +247,28 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
 
     /// Stores and commits a result or a final error; another error releases the claim.
     pub async fn finish<R, T, E>(self, out: R, codec: &Codec<R, T, E>) -> R {
-        let ended = match self.stored(&out, codec) {
-            Some(stored) => self.keep(stored).await,
-            None => self.release().await,
-        };
-        match ended {
+        let ending = self.ending(&out, codec);
+        match self.end(ending).await {
             Ok(()) => out,
-            Err(error) => codec.answer(Err(error)),
+            Err(unended) => codec.refuse(unended.error),
         }
     }
 
     /// Stores and commits as [`finish`](Self::finish) does, or claims the key once more for a body that runs again.
     pub async fn finish_or_rerun<R, T, E>(self, out: R, codec: &Codec<R, T, E>) -> Opened<'t, DB, R> {
-        Opened::Done(self.finish(out, codec).await)
+        let ending = self.ending(&out, codec);
+        match self.end(ending).await {
+            Ok(()) => Opened::Done(out),
+            Err(Unended { error: Error::Retry(_), claim, own: Some(own) }) if claim.spec.reruns > 0 => {
+                opened(claim_again(own, claim).await, codec).await
+            }
+            Err(unended) => Opened::Done(codec.refuse(unended.error)),
+        }
     }
 
     /// What is stored of the body's answer. An error may be idem's own, in the clothes of the body's, when idem has made
     /// one: another call would not meet it.
-    fn stored<R, T, E>(&self, out: &R, codec: &Codec<R, T, E>) -> Option<Result<Stored, Error>> {
+    fn ending<R, T, E>(&self, out: &R, codec: &Codec<R, T, E>) -> Option<Result<Ending, Error>> {
         if codec.is_error(out) && self.inside.met_error() {
             Inside::note_error();
             return None;
@@ -212,70 +276,34 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
         codec.keep(out)
     }
 
-    /// The error of the body is the answer; a rollback that fails leaves nothing either.
-    async fn release(mut self) -> Result<(), Error> {
-        let was_given_up = self.tx.was_given_up();
-        let _ = self.tx.rollback().await;
-        if was_given_up { Err(Error::given_up()) } else { Ok(()) }
-    }
-
-    async fn keep(mut self, stored: Result<Stored, Error>) -> Result<(), Error> {
-        reached(Step::BodyReturned);
-        let stored = match stored {
-            Ok(stored) => stored.fit(self.tx.root()).await.map(|()| stored),
-            Err(error) => Err(error),
-        };
-        match stored {
-            Ok(Stored::Failed(error)) => self.fail(Stored::Failed(error)).await,
-            Ok(result) => self.complete(&result).await,
-            Err(error) => {
-                let _ = self.tx.rollback().await;
-                Err(error)
+    async fn end(self, ending: Option<Result<Ending, Error>>) -> Result<(), Unended<'t, DB>> {
+        let Self { tx, claim, own, .. } = self;
+        match end::end(tx, &claim, ending).await {
+            Ok(ended) => {
+                if let (Some(Ending { status, answer, .. }), Some(own)) = (ended, own) {
+                    let (fingerprint, answer) = (claim.fingerprint, Some(answer));
+                    own.turn.tell(Arc::new(Record { status, fingerprint, answer, is_gone: false }));
+                }
+                Ok(())
             }
+            Err(error) => Err(Unended { error, claim, own }),
         }
     }
+}
 
-    /// Nothing stays of a body that has failed for good but its error.
-    async fn fail(mut self, error: Stored) -> Result<(), Error> {
-        if self.tx.was_given_up() {
-            return Err(Error::given_up());
-        }
-        if let Err(lost) = self.tx.undo_to_claim().await {
-            return Err(self.in_doubt(Error::statement::<DB>(lost)).await);
-        }
-        self.complete(&error).await
-    }
+/// A call that did not end as its body did, and all that it takes to claim its key again.
+struct Unended<'t, DB: SqlDialect> {
+    error: Error,
+    claim: Claim,
+    own: Option<Own<'t, DB>>,
+}
 
-    async fn complete(mut self, answer: &Stored) -> Result<(), Error> {
-        match self.claim.complete(answer, self.tx.root()).await {
-            Err(Error::Indeterminate) => return Err(self.in_doubt(Error::Indeterminate).await),
-            completed => completed?,
-        }
-        reached(Step::Completed);
-        if let Err(error) = self.tx.seal().await {
-            return Err(self.in_doubt(Error::statement::<DB>(error)).await);
-        }
-        let outermost = self.tx.level() == 0;
-        self.tx.end().await?;
-        if outermost {
-            reached(Step::Committed);
-        }
-        Ok(())
+async fn claim_again<'t, DB: SqlDialect>(own: Own<'t, DB>, mut claim: Claim) -> Result<Found<'t, DB>, Error> {
+    claim.spec.reruns -= 1;
+    claim.owner = new_owner();
+    if let Some(pause) = backoff::pauses().next() {
+        tokio::time::sleep(pause).await;
     }
-
-    /// A statement that nobody saw may have committed the claim, or undone it, and part of the effect may stay: then
-    /// somebody has to look.
-    async fn in_doubt(mut self, error: Error) -> Error {
-        let claim = &self.claim;
-        let Some(lent) = self.tx.unseen_end() else { return error };
-        // In a transaction that is still there, the mark is rolled back with everything else.
-        if claim.doubt(lent).await.is_err() {
-            return error;
-        }
-        if DB::DIALECT == Dialect::Sqlite {
-            // Asking whether the transaction is there may have opened another one, which holds the mark.
-            let _ = self.tx.end().await;
-        }
-        Error::Indeterminate
-    }
+    let until = Instant::now() + claim.spec.wait;
+    claim_in_turn(own, claim, until).await
 }

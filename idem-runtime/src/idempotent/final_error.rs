@@ -2,6 +2,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::answer::Codec;
+use super::kind;
 use crate::json;
 
 /// An error that can be recorded and replayed as the same variant.
@@ -12,6 +13,8 @@ use crate::json;
 )]
 pub trait FinalError: Sized {
     #[doc(hidden)]
+    fn kind() -> String;
+    #[doc(hidden)]
     fn store(&self) -> serde_json::Result<String>;
     #[doc(hidden)]
     fn restore(text: &str) -> serde_json::Result<Self>;
@@ -19,6 +22,10 @@ pub trait FinalError: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<E: Serialize + DeserializeOwned> FinalError for E {
+    fn kind() -> String {
+        kind::of::<E>()
+    }
+
     fn store(&self) -> serde_json::Result<String> {
         json::to_string(self)
     }
@@ -32,6 +39,7 @@ impl<E: Serialize + DeserializeOwned> FinalError for E {
 #[derive(Debug)]
 pub(super) struct Recording<E> {
     pub(super) is_final: fn(&E) -> bool,
+    pub(super) kind: fn() -> String,
     pub(super) store: fn(&E) -> serde_json::Result<String>,
     pub(super) restore: fn(&str) -> serde_json::Result<E>,
 }
@@ -40,5 +48,5 @@ pub(super) struct Recording<E> {
 /// is written.
 #[must_use]
 pub fn record_err<R, T, E: FinalError>(codec: Codec<R, T, E>, is_final: fn(&E) -> bool) -> Codec<R, T, E> {
-    codec.recording(Recording { is_final, store: E::store, restore: E::restore })
+    codec.recording(Recording { is_final, kind: E::kind, store: E::store, restore: E::restore })
 }

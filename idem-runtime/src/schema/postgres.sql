@@ -4,9 +4,12 @@ CREATE TABLE IF NOT EXISTS idem_record (
     status       SMALLINT NOT NULL CHECK (status IN (1, 2, 3, 4)), -- 1 in progress, 2 completed, 3 failed, 4 in doubt
     fingerprint  TEXT NOT NULL,
     result       TEXT,
+    result_type  TEXT,
     owner        TEXT NOT NULL,
     created_at   TIMESTAMPTZ NOT NULL,
     completed_at TIMESTAMPTZ,
+    result_until TIMESTAMPTZ,
+    key_until    TIMESTAMPTZ,
     PRIMARY KEY (scope, key),
     CHECK ((status IN (2, 3)) = (result IS NOT NULL AND completed_at IS NOT NULL))
 );
