@@ -6,13 +6,15 @@ mod end;
 mod final_error;
 mod kind;
 mod lookup;
+mod many;
 mod once;
 
 pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never, upgrade};
 pub use call::{Claimed, Opened, open};
 pub use final_error::{FinalError, record_err};
 pub use lookup::{Lookup, RecordedError};
-pub use once::OnceCall;
+pub use many::Many;
+pub use once::{OnceCall, OnceTx, One};
 
 use std::time::Duration;
 

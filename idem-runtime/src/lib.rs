@@ -25,7 +25,7 @@ pub use dialect::{Dialect, SqlDialect};
 pub use engine::{Builder, Idem};
 pub use error::{Error, Passed, Reply, TransitionError};
 pub use idem_macros::{KeyPart, StateMachine, idempotent};
-pub use idempotent::{Begin, Lookup, Once, OnceCall, RecordedError};
+pub use idempotent::{Begin, Lookup, Many, Once, OnceCall, OnceTx, One, RecordedError};
 pub use key::{KeyPart, KeyParts, Part};
 pub use on::On;
 pub use tx::Tx;

@@ -1,16 +1,18 @@
 //! The record of one idempotent call: claimed, read, ended.
 
+mod many;
 mod sql;
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
+use sqlx::SqlStr;
 
 use crate::dialect::{Binds, Class, Dialect, Leaves, SqlDialect};
 use crate::error::Error;
 use crate::idempotent::Spec;
 use crate::tx::{Lent, Root};
 
+pub(crate) use many::{claim_all, end_all, fit_all};
 pub(crate) use sql::SQL;
 
 /// Which record, whose, and what for.
@@ -77,12 +79,19 @@ pub(crate) struct Ending {
 impl Ending {
     /// Fails for an answer that could not be stored whole, before the database is asked to.
     pub(crate) async fn fit<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<(), Error> {
-        let (bytes, mut limit) = (self.answer.text.len(), root.result_limit);
-        if DB::DIALECT == Dialect::MySql && bytes > SMALL && bytes <= limit {
-            limit = limit.min(packet(root).await.map_err(Error::statement::<DB>)?);
-        }
-        if bytes > limit { Err(Error::ResultTooLarge { bytes, limit }) } else { Ok(()) }
+        let bytes = self.answer.text.len();
+        fit(bytes, bytes, root).await
     }
+}
+
+/// Whether the largest of some answers may be stored, and all of them can be in one packet.
+async fn fit<DB: SqlDialect>(largest: usize, all: usize, root: &mut Root<DB>) -> Result<(), Error> {
+    let too_large = |bytes, limit| if bytes > limit { Err(Error::ResultTooLarge { bytes, limit }) } else { Ok(()) };
+    too_large(largest, root.result_limit)?;
+    if DB::DIALECT == Dialect::MySql && all > SMALL {
+        too_large(all, packet(root).await.map_err(Error::statement::<DB>)?)?;
+    }
+    Ok(())
 }
 
 /// No server is set to take less in one packet.
@@ -161,7 +170,6 @@ impl Claim {
 
     fn end_query<DB: SqlDialect>(&self, ending: &Ending) -> Result<Query<DB>, sqlx::Error> {
         let retention = self.spec.retention;
-        let seconds = |lifetime: Option<u64>| lifetime.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
         let mut arguments = DB::Arguments::default();
         bind::<DB, _>(&mut arguments, &ending.status.number())?;
         bind::<DB, _>(&mut arguments, &ending.answer.text)?;
@@ -183,19 +191,20 @@ impl Claim {
     fn claim_query<DB: SqlDialect>(&self, wait: Duration) -> Result<(SqlStr, Option<DB::Arguments>), sqlx::Error> {
         let mut arguments = texts::<DB>(&[self.spec.scope, &self.key, &self.fingerprint, &self.owner])?;
         if DB::DIALECT == Dialect::Postgres {
-            // Zero would be for ever.
-            bind::<DB, _>(&mut arguments, &wait.as_millis().max(1).to_string())?;
+            bind::<DB, _>(&mut arguments, &milliseconds(wait))?;
         }
-        Ok((claim_text(DB::DIALECT, wait), Some(arguments)))
+        Ok((sql::waiting(DB::DIALECT, SQL.of(DB::DIALECT).claim, wait), Some(arguments)))
     }
 }
 
-fn claim_text(dialect: Dialect, wait: Duration) -> SqlStr {
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    match dialect {
-        Dialect::MySql if seconds != sql::MYSQL_WAIT_S => AssertSqlSafe(sql::mysql_claim(seconds)).into_sql_str(),
-        dialect => SQL.of(dialect).claim.into_sql_str(),
-    }
+/// The time that a claim waits, as PostgreSQL sets it. Zero would be for ever.
+fn milliseconds(wait: Duration) -> String {
+    wait.as_millis().max(1).to_string()
+}
+
+/// A lifetime as the statements have it.
+fn seconds(lifetime: Option<u64>) -> Option<i64> {
+    lifetime.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
 impl Record {

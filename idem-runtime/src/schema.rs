@@ -140,7 +140,16 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
 
 /// Every statement that idempotent functions run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 5] {
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 8] {
     let sql = record::SQL.of(dialect);
-    [("claim", sql.claim), ("read", sql.read), ("look", sql.look), ("end", sql.end), ("doubt", sql.doubt)]
+    [
+        ("claim", sql.claim),
+        ("read", sql.read),
+        ("look", sql.look),
+        ("end", sql.end),
+        ("doubt", sql.doubt),
+        ("claim all", sql.claim_all),
+        ("read all", sql.read_all),
+        ("end all", sql.end_all),
+    ]
 }

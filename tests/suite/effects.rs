@@ -2,6 +2,7 @@
 
 use idem_runtime::prelude::*;
 
+use crate::batches::Batch;
 use crate::creation::Creation;
 use crate::failures::FinalError;
 use crate::settle::{PayError, settle};
@@ -11,7 +12,7 @@ use crate::support::{Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResu
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    scenarios!(suite, [Transition, MultiSource, Creation, Function, FinalError]);
+    scenarios!(suite, [Transition, MultiSource, Creation, Function, FinalError, Batch]);
 }
 
 /// A transition by itself.

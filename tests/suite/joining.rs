@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use idem_runtime::prelude::*;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, unconstrained};
 
 use crate::acts::{Gate, create_tables, effect, left, result, until_waiting, write, write_at};
 use crate::answers::answer;
@@ -31,6 +31,8 @@ pub(crate) fn add(suite: &mut Suite) {
     );
 }
 
+/// All of them are in one task, which tokio does not interrupt: all have joined before the first one hears from the
+/// database.
 async fn i79_a_thousand_duplicates_are_one_claim<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
     create_tables(&db).await?;
@@ -39,7 +41,7 @@ async fn i79_a_thousand_duplicates_are_one_claim<DB: Engine>(db: TestDb<DB>) -> 
     let (alone, one) = count_statements(&db, idem.pool(), write(&idem, "alone", 1)).await?;
     result!(alone, 1, is_replay: false);
 
-    let all = join_all((0..1_000).map(|_| write(&idem, "shared", 1)));
+    let all = unconstrained(join_all((0..1_000).map(|_| write(&idem, "shared", 1))));
     let (answers, thousand) = count_statements(&db, idem.pool(), all).await?;
     let answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
     let executed = answers.iter().filter(|once| !once.is_replay()).count();
@@ -48,7 +50,7 @@ async fn i79_a_thousand_duplicates_are_one_claim<DB: Engine>(db: TestDb<DB>) -> 
 
     // Those of a call that has ended before: one of them reads, for all.
     let (_, one) = count_statements(&db, idem.pool(), write(&idem, "shared", 1)).await?;
-    let all = join_all((0..1_000).map(|_| write(&idem, "shared", 1)));
+    let all = unconstrained(join_all((0..1_000).map(|_| write(&idem, "shared", 1))));
     let (answers, thousand) = count_statements(&db, idem.pool(), all).await?;
     ensure!(answers.iter().all(|answer| answer.as_ref().is_ok_and(Once::is_replay)), "all are replays");
     ensure!(thousand == one, "a thousand replays cost\n{thousand}\nand one costs\n{one}");
@@ -62,8 +64,8 @@ async fn a_call_that_fails_promotes_one_of_a_hundred<DB: Engine>(db: TestDb<DB>)
     let bodies = Arc::new(AtomicUsize::new(0));
     let all = join_all((0..100).map(|_| {
         let bodies = Arc::clone(&bodies);
-        idem.once("test.promote", "k").run(async move |tx| {
-            effect(tx, "e").await?;
+        idem.once("test.promote", "k").run(async move |mut tx| {
+            effect(&mut tx, "e").await?;
             if bodies.fetch_add(1, Ordering::SeqCst) == 0 { Err(PayError::Refused) } else { Ok(7) }
         })
     }));
@@ -87,8 +89,8 @@ async fn a_hundred_join_a_nested_call_whose_outer_rolls_back<DB: Engine>(db: Tes
                 let idem = idem.clone();
                 let wait = Duration::from_mins(1);
                 tokio::spawn(async move {
-                    let write = async |tx: &mut Tx<'_, DB>| Ok::<_, PayError>(effect(tx, key).await?);
-                    idem.once("test.act", key).payload(&1).wait(wait).upgrade(|_: i64| ()).run(write).await
+                    let call = idem.once("test.act", key).payload(&1).wait(wait).upgrade(|_: i64| ());
+                    call.run(async |mut tx| Ok::<_, PayError>(effect(&mut tx, key).await?)).await
                 })
             })
             .collect();
@@ -115,7 +117,7 @@ async fn every_waiter_has_its_own_deadline<DB: Engine>(db: TestDb<DB>) -> TestRe
     let winner = tokio::spawn(async move { write_at(&winners, "k", at).await });
     gate.arrival().await?;
 
-    let never = async |_: &mut Tx<'_, DB>| Err::<i64, _>(PayError::Refused);
+    let never = async |_| Err::<i64, _>(PayError::Refused);
     let call = |wait| idem.once("test.act", "k").payload(&1).wait(wait).run(never);
     let mut patient = Box::pin(call(Duration::from_mins(1)));
     ensure!((&mut patient).now_or_never().is_none(), "it waits");
@@ -187,12 +189,15 @@ async fn the_builders_future_goes_to_another_thread<DB: Engine>(db: TestDb<DB>) 
         let mut bodies = 0;
         idem.once("test.send", &(1, "k"))
             .payload(&name)
-            .rerun(2, async |tx| {
+            .rerun(2, |mut tx| {
                 bodies += 1;
-                effect(tx, &name).await?;
-                let nested = tx.once("test.nested", &name).run(async |tx| Ok::<_, PayError>(effect(tx, "nested").await?));
-                nested.await?;
-                Ok::<_, PayError>(bodies)
+                let (name, bodies) = (&name, bodies);
+                async move {
+                    effect(&mut tx, name).await?;
+                    let nested = tx.once("test.nested", name);
+                    nested.run(async |mut tx| Ok::<_, PayError>(effect(&mut tx, "nested").await?)).await?;
+                    Ok::<_, PayError>(bodies)
+                }
             })
             .await
     });

@@ -52,7 +52,7 @@ async fn a_lookup_tells_every_state<DB: Engine>(db: TestDb<DB>) -> TestResult {
     answer!(idem.lookup::<i64>("test.act", "").await, Err(Error::InvalidKey { .. }));
 
     answer!(fail(&idem, "failed", Failure::SoldOut).await, Err(Failure::SoldOut));
-    let failed = idem.lookup::<i64>("test.fail", "failed").await?;
+    let failed = idem.lookup::<i64>("test.try", "failed").await?;
     let Lookup::Failed(error) = failed else { return Err(format!("{failed:?}").into()) };
     answer!(error.decode::<Failure>(), Ok(Failure::SoldOut));
     answer!(RecordedError::decode::<String>(&error), Err(Error::ScopeClash { .. }));
@@ -77,8 +77,8 @@ async fn c7_a_result_past_its_time_is_gone_and_never_runs_again<DB: Engine>(db: 
     create_tables(&db).await?;
     let grant = |payload: i64| {
         let call = idem.once("test.gone", "k").payload(&payload).retain_result(DAY).retain_key(2 * DAY);
-        call.run(async |tx| {
-            effect(tx, "granted").await?;
+        call.run(async |mut tx| {
+            effect(&mut tx, "granted").await?;
             Ok::<_, PayError>(7)
         })
     };
@@ -124,7 +124,7 @@ async fn a_result_of_one_value_is_never_gone<DB: Engine>(db: TestDb<DB>) -> Test
     create_tables(&db).await?;
     for _ in 0..2 {
         let unit = idem.once("test.unit", "k").retain_result(DAY).retain_key(DAY);
-        answer!(unit.run(async |tx| Ok::<_, PayError>(effect(tx, "e").await?)).await, Ok(()));
+        answer!(unit.run(async |mut tx| Ok::<_, PayError>(effect(&mut tx, "e").await?)).await, Ok(()));
         let_time_pass(&db).await?;
     }
     // `None` is one of two answers.
@@ -149,13 +149,13 @@ struct Refund {
 async fn i17_two_functions_of_one_scope_clash<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(2).await?;
     create_tables(&db).await?;
-    let charge = idem.once("test.clash", "k").run(async |tx| {
-        effect(tx, "charge").await?;
+    let charge = idem.once("test.clash", "k").run(async |mut tx| {
+        effect(&mut tx, "charge").await?;
         Ok::<_, PayError>(Charge { id: 1 })
     });
     answer!(charge.await, Ok(Charge { id: 1 }));
     let refund = || idem.once("test.clash", "k");
-    let body = async |_: &mut Tx<'_, DB>| Ok::<_, PayError>(Refund { id: 2 });
+    let body = async |_| Ok::<_, PayError>(Refund { id: 2 });
     answer!(refund().run(body).await, Err(PayError::Idem(error @ Error::ScopeClash { .. }))
         if error.to_string().contains("holds a `Charge`, not a `Refund`") && !error.is_done());
     // One that was renamed on purpose says so.
@@ -188,14 +188,14 @@ async fn i52_an_older_shape_is_upgraded_or_undecodable<DB: Engine>(db: TestDb<DB
     use second_release::Receipt as Second;
     let idem = db.idem(2).await?;
     create_tables(&db).await?;
-    let first = idem.once("test.shape", "k").run(async |tx| {
-        effect(tx, "first").await?;
+    let first = idem.once("test.shape", "k").run(async |mut tx| {
+        effect(&mut tx, "first").await?;
         Ok::<_, PayError>(First { number: 5 })
     });
     answer!(first.await, Ok(First { number: 5 }));
 
     let second = || idem.once("test.shape", "k");
-    let body = async |_: &mut Tx<'_, DB>| Err::<Second, _>(PayError::Refused);
+    let body = async |_| Err::<Second, _>(PayError::Refused);
     answer!(second().run(body).await, Err(PayError::Idem(error @ Error::Undecodable(_))) if error.is_done());
     let upgrade = |first: First| Second { number: first.number.to_string(), paid: None };
     let number = "5".to_owned();
@@ -204,7 +204,10 @@ async fn i52_an_older_shape_is_upgraded_or_undecodable<DB: Engine>(db: TestDb<DB
     answer!(second().upgrade(|_: bool| unreachable!()).run(body).await, Err(PayError::Idem(Error::Undecodable(_))));
     // A record of before there were kinds is read by its shape alone.
     db.execute("UPDATE idem_record SET result_type = NULL").await?;
-    answer!(idem.once("test.shape", "k").run(async |_| Err::<First, _>(PayError::Refused)).await, Ok(First { number: 5 }));
+    answer!(
+        idem.once("test.shape", "k").run(async |_| Err::<First, _>(PayError::Refused)).await,
+        Ok(First { number: 5 })
+    );
     left(&db, ["first", "k:2"]).await
 }
 
@@ -226,8 +229,8 @@ async fn reading_first_costs_one_statement<DB: Engine>(db: TestDb<DB>) -> TestRe
     create_tables(&db).await?;
     let call = |payload: i64| {
         let call = idem.once("test.read", "k").payload(&payload).retain_result(DAY).read_first();
-        call.run(async |tx| {
-            effect(tx, "e").await?;
+        call.run(async |mut tx| {
+            effect(&mut tx, "e").await?;
             Ok::<_, PayError>(Once::from(7))
         })
     };

@@ -3,6 +3,7 @@
 mod acts;
 mod adoption;
 mod answers;
+mod batches;
 mod bulk;
 mod calls;
 mod check_sql;
@@ -40,6 +41,7 @@ mod transactions;
 mod unique_while;
 mod values;
 mod walks;
+mod ways;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     support::self_tests::add(&mut suite);
     adoption::add(&mut suite);
     answers::add(&mut suite);
+    batches::add(&mut suite);
     bulk::add(&mut suite);
     calls::add(&mut suite);
     check_sql::add(&mut suite);
@@ -81,5 +84,6 @@ fn main() -> ExitCode {
     unique_while::add(&mut suite);
     values::add(&mut suite);
     walks::add(&mut suite);
+    ways::add(&mut suite);
     suite.run()
 }

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 
 use crate::record::Record;
@@ -71,10 +72,11 @@ impl InFlight {
                 held = turn.lock_owned() => Ok(held),
             }
         };
-        match tokio::time::timeout(wait, joined).await {
-            Ok(Ok(held)) => Joined::Turn(Turn::begin(held, place)),
-            Ok(Err(Some(record))) => Joined::Ended(record),
-            Ok(Err(None)) | Err(_) => Joined::Waited(place.flight().running_since().elapsed()),
+        let joined = if wait.is_zero() { joined.now_or_never() } else { tokio::time::timeout(wait, joined).await.ok() };
+        match joined {
+            Some(Ok(held)) => Joined::Turn(Turn::begin(held, place)),
+            Some(Err(Some(record))) => Joined::Ended(record),
+            Some(Err(None)) | None => Joined::Waited(place.flight().running_since().elapsed()),
         }
     }
 

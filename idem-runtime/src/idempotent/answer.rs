@@ -35,6 +35,12 @@ impl<T> Once<T> {
     }
 }
 
+impl<T> Once<T> {
+    pub(super) const fn replayed(value: T) -> Self {
+        Self { value, is_replay: true }
+    }
+}
+
 impl<T> From<T> for Once<T> {
     fn from(value: T) -> Self {
         Self { value, is_replay: false }
@@ -219,18 +225,21 @@ impl<R, T, E> Codec<R, T, E> {
 
     /// What is stored of an answer; nothing of an error that releases the claim.
     pub(super) fn keep(&self, answer: &R) -> Option<Result<Ending, Error>> {
-        let (what, kept) = match (self.split)(answer) {
-            Ok(value) => {
-                let ending = |text| ending(Status::Completed, text, self.kind, self.is_unit);
-                ("the result", (self.store)(value).map(ending))
-            }
+        match (self.split)(answer) {
+            Ok(value) => Some(self.completed(value)),
             Err(error) => {
                 let recording = self.recording.as_ref().filter(|recording| (recording.is_final)(error))?;
-                let ending = |text| ending(Status::Failed, text, recording.kind, false);
-                ("the error", (recording.store)(error).map(ending))
+                let stored =
+                    (recording.store)(error).map_err(|source| Error::Unencodable { what: "the error", source });
+                Some(stored.map(|text| ending(Status::Failed, text, recording.kind, false)))
             }
-        };
-        Some(kept.map_err(|source| Error::Unencodable { what, source }))
+        }
+    }
+
+    /// What is stored of a result.
+    pub(super) fn completed(&self, value: &T) -> Result<Ending, Error> {
+        let stored = (self.store)(value).map_err(|source| Error::Unencodable { what: "the result", source });
+        stored.map(|text| ending(Status::Completed, text, self.kind, self.is_unit))
     }
 
     /// The answer of a call whose body does not run.
@@ -253,12 +262,16 @@ impl<R, T, E> Codec<R, T, E> {
     fn restore(&self, status: Status, stored: &Stored) -> Result<Result<T, E>, Error> {
         match (status, &self.recording) {
             (Status::Failed, Some(recording)) => read(stored, recording.kind, recording.restore, None).map(Err),
-            (Status::Failed, None) => {
-                let error = serde::de::Error::custom("an error was recorded, and is none any more");
-                Err(Error::Undecodable(error))
-            }
-            _ => read(stored, self.kind, self.restore, self.upgrade.as_ref()).map(Ok),
+            _ => self.restore_result(status, stored).map(Ok),
         }
+    }
+
+    pub(super) fn restore_result(&self, status: Status, stored: &Stored) -> Result<T, Error> {
+        if status == Status::Failed {
+            let error = serde::de::Error::custom("an error was recorded, and is none any more");
+            return Err(Error::Undecodable(error));
+        }
+        read(stored, self.kind, self.restore, self.upgrade.as_ref())
     }
 }
 

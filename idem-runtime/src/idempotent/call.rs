@@ -109,7 +109,7 @@ async fn claim<'t, DB: SqlDialect>(
     }
 }
 
-fn new_owner() -> String {
+pub(super) fn new_owner() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
@@ -200,28 +200,29 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
 }
 
 /// Nobody knows when a call ends that runs. What has run for a while is likely to run for as long again.
-fn in_progress(seen_running: Duration) -> Error {
+pub(super) fn in_progress(seen_running: Duration) -> Error {
     Error::InProgress { retry_after: seen_running.max(RETRY_AFTER) }
 }
 
 impl Theirs {
     fn answer<R, T, E>(&self, codec: &Codec<R, T, E>) -> R {
-        match self.stored() {
+        match self.record.answer_to(&self.claim, self.committed) {
             Ok(stored) => codec.replay(self.record.status, stored),
             Err(error) => codec.refuse(error),
         }
     }
+}
 
-    /// What the record says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's
-    /// answer.
-    fn stored(&self) -> Result<&Stored, Error> {
-        fingerprint::compare(&self.record.fingerprint, &self.claim.fingerprint)?;
-        match (self.record.status, &self.record.answer) {
-            (Status::Completed | Status::Failed, Some(stored)) if !self.record.is_gone => Ok(stored),
+impl Record {
+    /// What it says to a duplicate. The fingerprint comes before anything else: nobody gets another payload's answer.
+    pub(super) fn answer_to(&self, claim: &Claim, committed: bool) -> Result<&Stored, Error> {
+        fingerprint::compare(&self.fingerprint, &claim.fingerprint)?;
+        match (self.status, &self.answer) {
+            (Status::Completed | Status::Failed, Some(stored)) if !self.is_gone => Ok(stored),
             (Status::Completed | Status::Failed, _) => Err(Error::Gone),
             // A claim is committed together with its result, unless a statement that nobody saw committed it before: its
             // call has ended without a result, or will not know what is left of its effect.
-            (Status::InProgress, _) if !self.committed => Err(in_progress(self.claim.spec.wait)),
+            (Status::InProgress, _) if !committed => Err(in_progress(claim.spec.wait)),
             (Status::InProgress | Status::InDoubt, _) => Err(Error::Indeterminate),
         }
     }
@@ -237,6 +238,12 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     #[must_use]
     pub fn inside(&self) -> Inside {
         self.inside.clone()
+    }
+
+    /// Takes the transaction out.
+    pub(super) fn part(self) -> (Tx<'t, DB>, WithoutTx<'t, DB>) {
+        let Self { tx, claim, inside, own } = self;
+        (tx, WithoutTx { claim, inside, own })
     }
 
     /// Where a final error goes back to.
@@ -288,6 +295,20 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
             }
             Err(error) => Err(Unended { error, claim, own }),
         }
+    }
+}
+
+/// A claim whose transaction is lent to its body.
+pub(super) struct WithoutTx<'t, DB: SqlDialect> {
+    claim: Claim,
+    inside: Inside,
+    own: Option<Own<'t, DB>>,
+}
+
+impl<'t, DB: SqlDialect> WithoutTx<'t, DB> {
+    pub(super) fn with(self, tx: Tx<'t, DB>) -> Claimed<'t, DB> {
+        let Self { claim, inside, own } = self;
+        Claimed { tx, claim, inside, own }
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn end<DB: SqlDialect>(
 }
 
 /// The error of the body is the answer; a rollback that fails leaves nothing either.
-async fn release<DB: SqlDialect>(mut tx: Tx<'_, DB>) -> Result<(), Error> {
+pub(super) async fn release<DB: SqlDialect>(mut tx: Tx<'_, DB>) -> Result<(), Error> {
     let was_given_up = tx.was_given_up();
     let _ = tx.rollback().await;
     if was_given_up { Err(Error::given_up()) } else { Ok(()) }
@@ -45,7 +45,8 @@ async fn keep<DB: SqlDialect>(
     if ending.status == Status::Failed {
         tx = undo_to_claim(tx, claim).await?;
     }
-    complete(tx, claim, &ending).await?;
+    let stored = claim.end(&ending, tx.root()).await;
+    commit(tx, &[claim], stored).await?;
     Ok(ending)
 }
 
@@ -56,18 +57,23 @@ async fn undo_to_claim<'t, DB: SqlDialect>(mut tx: Tx<'t, DB>, claim: &Claim) ->
     }
     match tx.undo_to_claim().await {
         Ok(()) => Ok(tx),
-        Err(lost) => Err(in_doubt(tx, claim, Error::statement::<DB>(lost)).await),
+        Err(lost) => Err(in_doubt(tx, &[claim], Error::statement::<DB>(lost)).await),
     }
 }
 
-async fn complete<DB: SqlDialect>(mut tx: Tx<'_, DB>, claim: &Claim, ending: &Ending) -> Result<(), Error> {
-    match claim.end(ending, tx.root()).await {
-        Err(Error::Indeterminate) => return Err(in_doubt(tx, claim, Error::Indeterminate).await),
-        ended => ended?,
+/// Commits what is stored, or as far as the outer transaction is.
+pub(super) async fn commit<DB: SqlDialect>(
+    mut tx: Tx<'_, DB>,
+    claims: &[&Claim],
+    stored: Result<(), Error>,
+) -> Result<(), Error> {
+    match stored {
+        Err(Error::Indeterminate) => return Err(in_doubt(tx, claims, Error::Indeterminate).await),
+        stored => stored?,
     }
     reached(Step::Completed);
     if let Err(error) = tx.seal().await {
-        return Err(in_doubt(tx, claim, Error::statement::<DB>(error)).await);
+        return Err(in_doubt(tx, claims, Error::statement::<DB>(error)).await);
     }
     let outermost = tx.level() == 0;
     tx.end().await?;
@@ -77,13 +83,15 @@ async fn complete<DB: SqlDialect>(mut tx: Tx<'_, DB>, claim: &Claim, ending: &En
     Ok(())
 }
 
-/// A statement that nobody saw may have committed the claim, or undone it, and part of the effect may stay: then somebody
-/// has to look.
-async fn in_doubt<DB: SqlDialect>(mut tx: Tx<'_, DB>, claim: &Claim, error: Error) -> Error {
+/// A statement that nobody saw may have committed the claims, or undone them, and part of the effect may stay: then
+/// somebody has to look.
+async fn in_doubt<DB: SqlDialect>(mut tx: Tx<'_, DB>, claims: &[&Claim], error: Error) -> Error {
     let Some(lent) = tx.unseen_end() else { return error };
-    // In a transaction that is still there, the mark is rolled back with everything else.
-    if claim.doubt(lent).await.is_err() {
-        return error;
+    for claim in claims {
+        // In a transaction that is still there, the mark is rolled back with everything else.
+        if claim.doubt(lent).await.is_err() {
+            return error;
+        }
     }
     if DB::DIALECT == Dialect::Sqlite {
         // Asking whether the transaction is there may have opened another one, which holds the mark.

@@ -1,19 +1,24 @@
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::answer::{self, Answer, CarriesError, Codec};
-use super::call::{Opened, open};
+use super::call::{Claimed, Opened, open};
 use super::final_error::{self, FinalError};
 use super::{Begin, Spec};
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;
+use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::key::{Key, KeyParts};
 use crate::tx::Tx;
 
-/// One idempotent call, without the macro: what [`Idem::once`] and [`Tx::once`] begin.
+/// An idempotent call, without the macro: what [`Idem::once`] and [`Tx::once`] begin, and [`Idem::once_each`] and
+/// [`Tx::once_each`] for many of them.
 ///
 /// ```no_run
 /// # use idem_runtime::prelude::*;
@@ -24,7 +29,7 @@ use crate::tx::Tx;
 /// let receipt: i64 = idem
 ///     .once("order.pay", &(tenant_id, order_id))
 ///     .payload(&amount)
-///     .run(async |tx| {
+///     .run(async |mut tx| {
 ///         let paid = sqlx::query("INSERT INTO payments (order_id, amount) VALUES (?, ?)").bind(order_id).bind(amount);
 ///         Ok::<_, PayError>(paid.execute(&mut *tx).await?.last_insert_rowid())
 ///     })
@@ -35,12 +40,18 @@ use crate::tx::Tx;
 /// ```
 #[must_use = "nothing is claimed before `run`"]
 #[derive(Debug)]
-pub struct OnceCall<B, T, E> {
-    begin: B,
-    spec: Spec,
+pub struct OnceCall<B, C, T, E> {
+    pub(super) begin: B,
+    pub(super) spec: Spec,
+    pub(super) calls: C,
+    pub(super) codec: Codec<Result<T, E>, T, E>,
+}
+
+/// The key and the payload of an [`OnceCall`] that is one call.
+#[derive(Debug)]
+pub struct One {
     key: Key,
     payload: Fingerprint,
-    codec: Codec<Result<T, E>, T, E>,
 }
 
 impl<DB: SqlDialect> Idem<DB> {
@@ -50,8 +61,8 @@ impl<DB: SqlDialect> Idem<DB> {
         &self,
         scope: &'static str,
         key: &(impl KeyParts + ?Sized),
-    ) -> OnceCall<&Self, T, E> {
-        OnceCall::new(self, scope, key.key())
+    ) -> OnceCall<&Self, One, T, E> {
+        OnceCall::new(self, scope, One::new(key))
     }
 }
 
@@ -61,31 +72,30 @@ impl<'t, DB: SqlDialect> Tx<'t, DB> {
         &mut self,
         scope: &'static str,
         key: &(impl KeyParts + ?Sized),
-    ) -> OnceCall<&mut Tx<'t, DB>, T, E> {
-        OnceCall::new(self, scope, key.key())
+    ) -> OnceCall<&mut Tx<'t, DB>, One, T, E> {
+        OnceCall::new(self, scope, One::new(key))
     }
 }
 
-impl<B, T: Answer, E: CarriesError> OnceCall<B, T, E> {
-    fn new(begin: B, scope: &'static str, key: Key) -> Self {
-        Self { begin, spec: Spec::new(scope), key, payload: Fingerprint::new(), codec: answer::codec() }
+impl One {
+    fn new(key: &(impl KeyParts + ?Sized)) -> Self {
+        Self { key: key.key(), payload: Fingerprint::new() }
+    }
+}
+
+impl<B, C, T: Answer, E: CarriesError> OnceCall<B, C, T, E> {
+    pub(super) fn new(begin: B, scope: &'static str, calls: C) -> Self {
+        Self { begin, spec: Spec::new(scope), calls, codec: answer::codec() }
     }
 
-    /// What the key stands for, and what is compared on every later call: the same key with another payload is
-    /// [`Error::Mismatch`](crate::Error::Mismatch). Several calls add up, as the parts of a tuple do.
-    pub fn payload(mut self, part: &(impl Serialize + ?Sized)) -> Self {
-        self.payload = self.payload.part(part);
-        self
-    }
-
-    /// How long to wait for another call with this key, two seconds unless it is set.
+    /// How long to wait for another call with the key, two seconds unless it is set.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.spec.wait = wait;
         self
     }
 
     /// Keeps the result for so long after the call has ended, for ever unless it is set; then later calls get
-    /// [`Error::Gone`](crate::Error::Gone), and none runs. Whole seconds: a part of one counts as one.
+    /// [`Error::Gone`], and none runs. Whole seconds: a part of one counts as one.
     pub fn retain_result(mut self, lifetime: Duration) -> Self {
         self.spec.retention.result = Some(whole_seconds(lifetime));
         self
@@ -95,6 +105,24 @@ impl<B, T: Answer, E: CarriesError> OnceCall<B, T, E> {
     /// long as it is there it answers.
     pub fn retain_key(mut self, lifetime: Duration) -> Self {
         self.spec.retention.key = Some(whole_seconds(lifetime));
+        self
+    }
+
+    /// Reads results of an older shape as well: what is not today's `T` is read as an `Old` and converted.
+    pub fn upgrade<Old: DeserializeOwned + 'static>(mut self, upgrade: fn(Old) -> T) -> Self
+    where
+        T: 'static,
+    {
+        self.codec = answer::upgrade(self.codec, upgrade);
+        self
+    }
+}
+
+impl<B, T: Answer, E: CarriesError> OnceCall<B, One, T, E> {
+    /// What the key stands for, and what is compared on every later call: the same key with another payload is
+    /// [`Error::Mismatch`]. Several calls add up, as the parts of a tuple do.
+    pub fn payload(mut self, part: &(impl Serialize + ?Sized)) -> Self {
+        self.calls.payload = self.calls.payload.part(part);
         self
     }
 
@@ -114,61 +142,127 @@ impl<B, T: Answer, E: CarriesError> OnceCall<B, T, E> {
         self
     }
 
-    /// Reads results of an older shape as well: what is not today's `T` is read as an `Old` and converted.
-    pub fn upgrade<Old: DeserializeOwned + 'static>(mut self, upgrade: fn(Old) -> T) -> Self
-    where
-        T: 'static,
-    {
-        self.codec = answer::upgrade(self.codec, upgrade);
-        self
-    }
-
     /// Claims the key and runs the body, or gives what an earlier call has left.
+    ///
+    /// The body owns its transaction for as long as it runs; write `&mut *tx` wherever a call takes it.
     ///
     /// # Errors
     ///
-    /// What the body fails with, and every [`Error`](crate::Error) of an idempotent call, as an `E`.
-    pub async fn run<'t, DB>(self, body: impl AsyncFnOnce(&mut Tx<'t, DB>) -> Result<T, E>) -> Result<T, E>
+    /// What the body fails with, and every [`Error`] of an idempotent call, as an `E`.
+    pub async fn run<'t, DB, F>(self, body: impl FnOnce(OnceTx<'t, DB>) -> F) -> Result<T, E>
     where
         DB: SqlDialect,
         B: Begin<DB> + 't,
+        F: Future<Output = Result<T, E>>,
     {
-        match open(self.begin, &self.spec, self.key, self.payload, &self.codec).await {
-            Opened::Run(mut claimed) => {
-                let inside = claimed.inside();
-                let out = inside.run(body(claimed.tx())).await;
-                claimed.finish(out, &self.codec).await
-            }
+        match open(self.begin, &self.spec, self.calls.key, self.calls.payload, &self.codec).await {
+            Opened::Run(claimed) => match run(claimed, body, &self.codec).await {
+                Ok((claimed, out)) => claimed.finish(out, &self.codec).await,
+                Err(refused) => refused,
+            },
             Opened::Done(answer) => answer,
         }
     }
 
     /// The same for a body that runs again, up to `reruns` times, when the database gives its transaction up (a deadlock, a
-    /// serialization failure): it must do nothing but what is in `tx`.
+    /// serialization failure): it must do nothing but what is in its transaction.
     ///
     /// # Errors
     ///
     /// Those of [`run`](Self::run).
-    pub async fn rerun<'t, DB>(
-        mut self,
-        reruns: u32,
-        mut body: impl AsyncFnMut(&mut Tx<'t, DB>) -> Result<T, E>,
-    ) -> Result<T, E>
+    pub async fn rerun<'t, DB, F>(mut self, reruns: u32, mut body: impl FnMut(OnceTx<'t, DB>) -> F) -> Result<T, E>
     where
         DB: SqlDialect,
         B: Begin<DB> + 't,
+        F: Future<Output = Result<T, E>>,
     {
         self.spec.reruns = reruns;
-        let mut opened = open(self.begin, &self.spec, self.key, self.payload, &self.codec).await;
+        let mut opened = open(self.begin, &self.spec, self.calls.key, self.calls.payload, &self.codec).await;
         loop {
-            let mut claimed = match opened {
+            let claimed = match opened {
                 Opened::Run(claimed) => claimed,
                 Opened::Done(answer) => return answer,
             };
-            let inside = claimed.inside();
-            let out = inside.run(body(claimed.tx())).await;
-            opened = claimed.finish_or_rerun(out, &self.codec).await;
+            opened = match run(claimed, &mut body, &self.codec).await {
+                Ok((claimed, out)) => claimed.finish_or_rerun(out, &self.codec).await,
+                Err(refused) => return refused,
+            };
         }
+    }
+}
+
+/// Lends the claim's transaction to the body; gives both the claim and the body's answer.
+async fn run<'t, DB, T, E, F>(
+    claimed: Claimed<'t, DB>,
+    body: impl FnOnce(OnceTx<'t, DB>) -> F,
+    codec: &Codec<Result<T, E>, T, E>,
+) -> Result<(Claimed<'t, DB>, Result<T, E>), Result<T, E>>
+where
+    DB: SqlDialect,
+    F: Future<Output = Result<T, E>>,
+{
+    let inside = claimed.inside();
+    let (tx, without_tx) = claimed.part();
+    let (tx, out) = lend(tx, |tx| inside.run(body(tx))).await;
+    match tx {
+        Ok(tx) => Ok((without_tx.with(tx), out)),
+        Err(error) => Err(codec.refuse(error)),
+    }
+}
+
+/// Lends the transaction to a body, and takes it back.
+pub(super) async fn lend<'t, DB: SqlDialect, F: Future>(
+    tx: Tx<'t, DB>,
+    body: impl FnOnce(OnceTx<'t, DB>) -> F,
+) -> (Result<Tx<'t, DB>, Error>, F::Output) {
+    let home = Home::default();
+    let out = body(OnceTx { tx: Some(tx), home: Arc::clone(&home) }).await;
+    // One that is kept is rolled back where it is dropped.
+    let kept = Error::Configuration("a body has kept its transaction for longer than it ran");
+    (take(&home).ok_or(kept), out)
+}
+
+/// Where a body's transaction goes back to.
+type Home<'t, DB> = Arc<Mutex<Option<Tx<'t, DB>>>>;
+
+fn take<'t, DB: SqlDialect>(home: &Home<'t, DB>) -> Option<Tx<'t, DB>> {
+    home.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// The transaction of a body that a builder runs: a [`Tx`] that goes back when it is dropped.
+///
+/// It is owned and not borrowed, so that a body is a plain closure, whose future can go to another thread.
+pub struct OnceTx<'t, DB: SqlDialect> {
+    /// `None` only while it is dropped.
+    tx: Option<Tx<'t, DB>>,
+    home: Home<'t, DB>,
+}
+
+impl<'t, DB: SqlDialect> Deref for OnceTx<'t, DB> {
+    type Target = Tx<'t, DB>;
+
+    fn deref(&self) -> &Self::Target {
+        self.tx.as_ref().expect(NOT_DROPPED)
+    }
+}
+
+impl<DB: SqlDialect> DerefMut for OnceTx<'_, DB> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.tx.as_mut().expect(NOT_DROPPED)
+    }
+}
+
+const NOT_DROPPED: &str = "only `drop` takes it";
+
+impl<DB: SqlDialect> Drop for OnceTx<'_, DB> {
+    fn drop(&mut self) {
+        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = self.tx.take();
+    }
+}
+
+impl<DB: SqlDialect> fmt::Debug for OnceTx<'_, DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
     }
 }
 

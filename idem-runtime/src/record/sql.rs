@@ -1,6 +1,10 @@
 //! The statements on `idem_record`.
 
-use crate::dialect::PerDialect;
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
+
+use crate::dialect::{Dialect, PerDialect};
 
 /// The statements on `idem_record`.
 #[derive(Debug, Clone, Copy)]
@@ -11,17 +15,27 @@ pub(crate) struct RecordSql {
     /// The same by itself; it waits for nobody.
     pub(crate) look: &'static str,
     pub(crate) end: &'static str,
+    /// Many at once. `read_all` tells those that are ours from those of others.
+    pub(crate) claim_all: &'static str,
+    pub(crate) read_all: &'static str,
+    pub(crate) end_all: &'static str,
     pub(crate) doubt: &'static str,
 }
 
-/// How many seconds the claim on MySQL and MariaDB waits.
-pub(crate) const MYSQL_WAIT_S: u64 = 2;
+/// How many seconds a claim on MariaDB waits by the texts below, which are static. MariaDB runs what stands inside the
+/// comment; on MySQL the wait is the server's `innodb_lock_wait_timeout`.
+const WAIT: &str = "innodb_lock_wait_timeout = 2 ";
 
-/// The claim on MySQL and MariaDB with another wait than that of the text in [`SQL`], which is static. MariaDB runs what stands
-/// inside the comment; on MySQL the wait is the server's `innodb_lock_wait_timeout`.
-pub(crate) fn mysql_claim(seconds: u64) -> String {
-    let wait = format!("innodb_lock_wait_timeout = {seconds} ");
-    SQL.mysql.claim.replacen("innodb_lock_wait_timeout = 2 ", &wait, 1)
+/// The text of a claim that waits for this long, which on MariaDB stands in it, in whole seconds.
+pub(super) fn waiting(dialect: Dialect, claim: &'static str, wait: Duration) -> SqlStr {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    match dialect {
+        Dialect::MySql if seconds != 2 => {
+            let wait = format!("innodb_lock_wait_timeout = {seconds} ");
+            AssertSqlSafe(claim.replacen(WAIT, &wait, 1)).into_sql_str()
+        }
+        _ => claim.into_sql_str(),
+    }
 }
 
 const POSTGRES_READ: &str = "\
@@ -63,6 +77,45 @@ UPDATE idem_record
        result_until = clock_timestamp() + $4::bigint * INTERVAL '1 second',
        key_until = clock_timestamp() + $5::bigint * INTERVAL '1 second'
  WHERE scope = $6 AND key = $7 AND owner = $8 AND status = 1",
+        claim_all: "\
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $4::text, TRUE) AS now
+), asked AS MATERIALIZED (
+  SELECT list.nth AS nth, list.it ->> 0 AS key, list.it ->> 1 AS fingerprint
+    FROM patience
+   CROSS JOIN json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+), claimed AS (
+  INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+  SELECT $1, key, 1, fingerprint, $3, clock_timestamp()
+    FROM asked
+   ORDER BY nth
+  ON CONFLICT (scope, key) DO NOTHING
+  RETURNING key
+), all_claimed AS MATERIALIZED (
+  SELECT COUNT(*) AS number FROM claimed
+)
+SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+ CROSS JOIN all_claimed
+ CROSS JOIN asked
+  LEFT JOIN claimed ON claimed.key = asked.key
+  LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = asked.key",
+        read_all: "\
+SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone
+  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0",
+        end_all: "\
+UPDATE idem_record
+   SET status = 2, result = list.it ->> 1, result_type = $2, completed_at = clock_timestamp(),
+       result_until = clock_timestamp() + $3::bigint * INTERVAL '1 second',
+       key_until = clock_timestamp() + $4::bigint * INTERVAL '1 second'
+  FROM json_array_elements($1::text::json) AS list (it)
+ WHERE scope = $5 AND key = list.it ->> 0 AND owner = $6 AND status = 1",
         doubt: "\
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
 VALUES ($1, $2, 4, $3, $4, clock_timestamp())
@@ -90,6 +143,38 @@ UPDATE idem_record
        result_until = NOW(6) + INTERVAL ? SECOND,
        key_until = NOW(6) + INTERVAL ? SECOND
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
+        // Unlike INSERT IGNORE it hides no other error; what is a duplicate is told by its owner.
+        claim_all: "\
+/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
+SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, NOW(6)
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
+         fingerprint VARCHAR(80) CHARACTER SET ascii PATH '$[1]')) AS list
+ ORDER BY list.nth
+ON DUPLICATE KEY UPDATE owner = idem_record.owner",
+        read_all: "\
+SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
+  JOIN idem_record AS seen ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
+  LOCK IN SHARE MODE",
+        end_all: "\
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
+         result LONGTEXT CHARACTER SET utf8mb4 PATH '$[1]')) AS list
+ CROSS JOIN (SELECT ? AS result_type, ? AS result_s, ? AS key_s, ? AS scope, ? AS owner) AS given
+  JOIN idem_record AS record ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
+   SET record.status = 2, record.result = list.result, record.result_type = given.result_type,
+       record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
+       record.key_until = NOW(6) + INTERVAL given.key_s SECOND
+ WHERE record.owner = given.owner AND record.status = 1",
         // The owner is asked in each assignment: a WHERE cannot be.
         doubt: "\
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
@@ -116,6 +201,27 @@ UPDATE idem_record
        result_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds'),
        key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?5 || ' seconds')
  WHERE scope = ?6 AND key = ?7 AND owner = ?8 AND status = 1",
+        claim_all: "\
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+SELECT ?1, json_extract(list.value, '$[0]'), 1, json_extract(list.value, '$[1]'), ?3,
+       strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM json_each(?2) AS list
+ WHERE TRUE
+ ORDER BY list.key
+ON CONFLICT (scope, key) DO NOTHING",
+        read_all: "\
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]')",
+        end_all: "\
+UPDATE idem_record
+   SET status = 2, result = list.result, result_type = ?2, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       result_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?3 || ' seconds'),
+       key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds')
+  FROM (SELECT json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS result FROM json_each(?1)) AS list
+ WHERE scope = ?5 AND key = list.k AND owner = ?6 AND status = 1",
         doubt: "\
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
 VALUES (?1, ?2, 4, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))

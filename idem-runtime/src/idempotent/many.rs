@@ -1,0 +1,352 @@
+//! Many calls in one transaction: one claim, one body for those that are new, one statement that stores their results.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::answer::{Answer, CarriesError, Codec, Once};
+use super::call::{in_progress, new_owner};
+use super::end;
+use super::once::{OnceCall, OnceTx, lend};
+use super::{Begin, Spec};
+use crate::backoff;
+use crate::dialect::SqlDialect;
+use crate::engine::{Idem, Inside, Joined, Turn};
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::key::{Key, KeyParts};
+use crate::on::{Seat, SeatKind};
+use crate::record::{self, Claim, Ending, Record, Status};
+use crate::steps::{Step, reached};
+use crate::tx::Tx;
+
+/// The keys and payloads of an [`OnceCall`] that is many calls.
+#[derive(Debug)]
+pub struct Many(Vec<(Key, Fingerprint)>);
+
+impl Many {
+    fn new<K: KeyParts, P: Serialize>(calls: impl IntoIterator<Item = (K, P)>) -> Self {
+        Self(calls.into_iter().map(|(key, payload)| (key.key(), Fingerprint::new().part(&payload))).collect())
+    }
+}
+
+impl<DB: SqlDialect> Idem<DB> {
+    /// Begins many idempotent calls in one transaction, each with its key and its payload: a consumer that takes its
+    /// messages by the hundred claims them in one statement. [`run`](OnceCall::run) says how.
+    pub fn once_each<K: KeyParts, P: Serialize, T: Answer, E: CarriesError>(
+        &self,
+        scope: &'static str,
+        calls: impl IntoIterator<Item = (K, P)>,
+    ) -> OnceCall<&Self, Many, T, E> {
+        OnceCall::new(self, scope, Many::new(calls))
+    }
+}
+
+impl<'t, DB: SqlDialect> Tx<'t, DB> {
+    /// Begins many idempotent calls in this transaction: an outer rollback undoes their records too.
+    pub fn once_each<K: KeyParts, P: Serialize, T: Answer, E: CarriesError>(
+        &mut self,
+        scope: &'static str,
+        calls: impl IntoIterator<Item = (K, P)>,
+    ) -> OnceCall<&mut Tx<'t, DB>, Many, T, E> {
+        OnceCall::new(self, scope, Many::new(calls))
+    }
+}
+
+impl<B, T: Answer, E: CarriesError> OnceCall<B, Many, T, E> {
+    /// Claims the keys and runs the body once for all that are new; gives the answers in the order of the calls.
+    ///
+    /// The body is told which calls are new, as places in their list, and gives their results in the same order. All of it
+    /// is one transaction: an error of the body releases every key. Of calls with one key the first one is new, and the
+    /// others are its duplicates.
+    ///
+    /// ```no_run
+    /// # use idem_runtime::prelude::*;
+    /// # #[derive(Debug, thiserror::Error)]
+    /// # #[error(transparent)]
+    /// # enum GrantError { Idem(#[from] Error), Sql(#[from] sqlx::Error) }
+    /// # struct Message { id: i64, user: i64, points: i64 }
+    /// # async fn f(idem: Idem<sqlx::Sqlite>, messages: Vec<Message>) -> Result<(), GrantError> {
+    /// let calls = messages.iter().map(|message| (message.id, (message.user, message.points)));
+    /// let answers = idem.once_each("points.grant", calls).run(async |mut tx, new| {
+    ///     let mut granted = Vec::new();
+    ///     for place in new {
+    ///         let Message { user, points, .. } = messages[place];
+    ///         let grant = sqlx::query("INSERT INTO grants (user, points) VALUES (?, ?)").bind(user).bind(points);
+    ///         granted.push(grant.execute(&mut *tx).await?.last_insert_rowid());
+    ///     }
+    ///     Ok::<_, GrantError>(granted)
+    /// });
+    /// for (message, answer) in messages.iter().zip(answers.await?) {
+    ///     match answer {
+    ///         Ok(grant) => println!("{}: {}", message.id, *grant),
+    ///         Err(error) => println!("{}: {error}", message.id), // `InProgress`, `Mismatch`, `Gone`, ..
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Of the calls together: what the body fails with; [`Error::InProgress`] when another process was at one of the keys
+    /// for as long as we wait; [`Error::Configuration`] for a number of results that is not that of the new calls;
+    /// [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`]. What is about one call is that call's answer.
+    pub async fn run<'t, DB, F>(
+        self,
+        body: impl FnOnce(OnceTx<'t, DB>, Vec<usize>) -> F,
+    ) -> Result<Vec<Result<Once<T>, Error>>, E>
+    where
+        DB: SqlDialect,
+        B: Begin<DB> + 't,
+        F: Future<Output = Result<Vec<T>, E>>,
+    {
+        let Seat(seat) = self.begin.seat();
+        let mut batch = Batch::new(self.spec, self.calls);
+        let Some((tx, inside)) = batch.claim(seat).await.map_err(refused)? else {
+            return Ok(batch.answers(Vec::new(), &self.codec));
+        };
+        let new = batch.new.clone();
+        let (tx, results) = lend(tx, |tx| inside.run(body(tx, new))).await;
+        let tx = tx.map_err(refused)?;
+        match results {
+            Ok(results) => {
+                batch.complete(tx, &results, &self.codec).await.map_err(refused)?;
+                Ok(batch.answers(results, &self.codec))
+            }
+            Err(error) => {
+                end::release(tx).await.map_err(refused)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+fn refused<E: CarriesError>(error: Error) -> E {
+    Inside::note_error();
+    E::carry(error)
+}
+
+/// Many calls on their way.
+struct Batch {
+    /// Each call, in the caller's order, or why it cannot be one.
+    calls: Vec<Result<Claim, Error>>,
+    /// For each key, in the order of the keys, the first call that has it.
+    firsts: Vec<usize>,
+    /// What became of each key.
+    found: Vec<Found>,
+    /// The calls that are to run, as places in the caller's list and in its order.
+    new: Vec<usize>,
+    spec: Spec,
+}
+
+/// What became of one key of a batch.
+enum Found {
+    /// It is not claimed yet, and it is our turn if there are turns.
+    Open(Option<Turn>),
+    /// We have claimed it. The turn is for those that have joined.
+    Ours(Option<Turn>),
+    /// The record is stored, of an earlier call or by now ours.
+    Record { record: Arc<Record>, committed: bool },
+    /// Another call of this process runs, for as long as that by now.
+    InProgress(Duration),
+}
+
+impl Batch {
+    fn new(spec: Spec, calls: Many) -> Self {
+        let owner = new_owner();
+        let claim = |(key, payload): (Key, Fingerprint)| {
+            Ok(Claim { spec, key: key.finish()?, fingerprint: payload.finish()?, owner: owner.clone() })
+        };
+        let calls: Vec<_> = calls.0.into_iter().map(claim).collect();
+        let mut firsts: Vec<_> = (0..calls.len()).filter(|call| calls[*call].is_ok()).collect();
+        firsts.sort_by_key(|call| calls[*call].as_ref().ok().map(|claim| &claim.key));
+        firsts.dedup_by_key(|call| calls[*call].as_ref().ok().map(|claim| &claim.key));
+        Self { found: firsts.iter().map(|_| Found::Open(None)).collect(), new: Vec::new(), calls, firsts, spec }
+    }
+
+    /// The claims of the keys that are as `wanted`, in the order of the keys.
+    fn claims(&self, wanted: impl Fn(&Found) -> bool) -> Vec<&Claim> {
+        let keys = self.firsts.iter().zip(&self.found).filter(|(_, found)| wanted(found));
+        keys.filter_map(|(call, _)| self.calls[*call].as_ref().ok()).collect()
+    }
+
+    /// Claims what nobody has claimed. None when there is nothing to run.
+    async fn claim<'t, DB: SqlDialect>(
+        &mut self,
+        seat: SeatKind<'t, DB>,
+    ) -> Result<Option<(Tx<'t, DB>, Inside)>, Error> {
+        let tx = match seat {
+            SeatKind::Tx(root, level) => {
+                let tx = root.nest(level).await?;
+                self.try_claim(tx, Instant::now() + self.spec.wait, false).await?
+            }
+            SeatKind::Idem(idem) => {
+                return Ok(self.claim_in_turn(idem).await?.map(|tx| (tx, Inside::new(Some(idem.id())))));
+            }
+            SeatKind::Pool(_) | SeatKind::Connection(_) => {
+                return Err(Error::Configuration("idempotent calls begin on an engine or a transaction"));
+            }
+        };
+        Ok(tx.map(|tx| (tx, Inside::new(None))))
+    }
+
+    async fn claim_in_turn<DB: SqlDialect>(&mut self, idem: &Idem<DB>) -> Result<Option<Tx<'static, DB>>, Error> {
+        idem.check_second_writer()?;
+        let until = Instant::now() + self.spec.wait;
+        self.take_turns(idem, until).await;
+        let mut pauses = backoff::pauses();
+        loop {
+            if !self.found.iter().any(|found| matches!(found, Found::Open(_))) {
+                return Ok(None);
+            }
+            match (self.try_claim(idem.open().await?, until, true).await, pauses.next()) {
+                (Err(Error::Retry(_)), Some(pause)) => tokio::time::sleep(pause).await,
+                (tried, _) => return tried,
+            }
+        }
+    }
+
+    /// In the order of the keys, so that two batches do not wait for one another.
+    async fn take_turns<DB: SqlDialect>(&mut self, idem: &Idem<DB>, until: Instant) {
+        for (call, found) in self.firsts.iter().zip(&mut self.found) {
+            let Ok(claim) = &self.calls[*call] else { continue };
+            let wait = until.saturating_duration_since(Instant::now());
+            *found = match idem.in_flight().join(claim.spec.scope, &claim.key, wait).await {
+                Joined::Turn(turn) => Found::Open(Some(turn)),
+                Joined::Ended(record) => Found::Record { record, committed: true },
+                Joined::Waited(time) => Found::InProgress(time),
+            };
+        }
+    }
+
+    /// Claims in the transaction; gives it back if there is something to run.
+    async fn try_claim<'t, DB: SqlDialect>(
+        &mut self,
+        mut tx: Tx<'t, DB>,
+        until: Instant,
+        committed: bool,
+    ) -> Result<Option<Tx<'t, DB>>, Error> {
+        let open = self.claims(|found| matches!(found, Found::Open(_)));
+        let wait = until.saturating_duration_since(Instant::now());
+        let claimed = record::claim_all(&open, wait, tx.root()).await.map_err(Error::statement::<DB>)?;
+        let Some(claimed) = claimed else {
+            let _ = tx.rollback().await;
+            return Err(in_progress(self.spec.wait));
+        };
+        if claimed.iter().any(|it| matches!(it, record::Claimed::Nobodys | record::Claimed::Waited)) {
+            let _ = tx.rollback().await;
+            // Its rival was rolled back: what is claimed already has to come after it in the order of the keys.
+            return Err(Error::given_up());
+        }
+        reached(Step::Claimed);
+        let is_something_ours = claimed.iter().any(|it| matches!(it, record::Claimed::Ours));
+        self.note(claimed, committed);
+        if is_something_ours {
+            return Ok(Some(tx));
+        }
+        // Nothing was written, so that a rollback that fails changes no answer.
+        let _ = tx.rollback().await;
+        Ok(None)
+    }
+
+    /// Learns what became of the keys that were open, and tells those that have joined them.
+    fn note(&mut self, claimed: Vec<record::Claimed>, committed: bool) {
+        let keys = self.firsts.iter().zip(&mut self.found);
+        let open = keys.filter(|(_, found)| matches!(found, Found::Open(_)));
+        for ((call, found), claimed) in open.zip(claimed) {
+            let Found::Open(turn) = &mut *found else { continue };
+            let turn = turn.take();
+            let record::Claimed::Theirs(record) = claimed else {
+                *found = Found::Ours(turn);
+                self.new.push(*call);
+                continue;
+            };
+            let record = Arc::new(record);
+            if let Some(turn) = turn.filter(|_| record.answer.is_some()) {
+                turn.tell(Arc::clone(&record));
+            }
+            *found = Found::Record { record, committed };
+        }
+        self.new.sort_unstable();
+    }
+
+    /// Stores the results of the new calls, and commits.
+    async fn complete<DB: SqlDialect, R, T, E>(
+        &mut self,
+        mut tx: Tx<'_, DB>,
+        results: &[T],
+        codec: &Codec<R, T, E>,
+    ) -> Result<(), Error> {
+        reached(Step::BodyReturned);
+        match self.endings(results, codec, &mut tx).await {
+            Ok(endings) => {
+                let claims = self.claims(|found| matches!(found, Found::Ours(_)));
+                let stored = record::end_all(&claims, &endings, tx.root()).await;
+                end::commit(tx, &claims, stored).await?;
+                self.tell(endings);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = tx.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// What is stored, in the order of the keys.
+    async fn endings<DB: SqlDialect, R, T, E>(
+        &self,
+        results: &[T],
+        codec: &Codec<R, T, E>,
+        tx: &mut Tx<'_, DB>,
+    ) -> Result<Vec<Ending>, Error> {
+        if self.new.len() != results.len() {
+            return Err(Error::Configuration("a body has given more or fewer results than there were new calls"));
+        }
+        let results: HashMap<_, _> = self.new.iter().zip(results).collect();
+        let mut endings = Vec::with_capacity(results.len());
+        for result in self.firsts.iter().filter_map(|call| results.get(call)) {
+            endings.push(codec.completed(result)?);
+        }
+        record::fit_all(&endings, tx.root()).await?;
+        Ok(endings)
+    }
+
+    /// Tells those that have joined, and remembers for the duplicates in the batch itself.
+    fn tell(&mut self, endings: Vec<Ending>) {
+        let ours = self.firsts.iter().zip(&mut self.found).filter(|(_, found)| matches!(found, Found::Ours(_)));
+        for ((call, found), Ending { answer, .. }) in ours.zip(endings) {
+            let (Found::Ours(turn), Ok(claim)) = (&mut *found, &self.calls[*call]) else { continue };
+            let (status, fingerprint) = (Status::Completed, claim.fingerprint.clone());
+            let record = Arc::new(Record { status, fingerprint, answer: Some(answer), is_gone: false });
+            if let Some(turn) = turn.take() {
+                turn.tell(Arc::clone(&record));
+            }
+            *found = Found::Record { record, committed: true };
+        }
+    }
+
+    /// The answer to every call.
+    fn answers<R, T, E>(self, results: Vec<T>, codec: &Codec<R, T, E>) -> Vec<Result<Once<T>, Error>> {
+        let keys = self.claims(|_| true).into_iter().map(|claim| claim.key.clone());
+        let found: HashMap<_, _> = keys.zip(&self.found).collect();
+        let mut results: HashMap<_, _> = self.new.into_iter().zip(results).collect();
+        let answers = self.calls.into_iter().enumerate().map(|(call, claim)| {
+            let claim = claim?;
+            match (results.remove(&call), found.get(&claim.key)) {
+                (Some(result), _) => Ok(Once::from(result)),
+                (None, Some(Found::Record { record, committed })) => {
+                    let stored = record.answer_to(&claim, *committed)?;
+                    codec.restore_result(record.status, stored).map(Once::replayed)
+                }
+                (None, Some(Found::InProgress(time))) => Err(in_progress(*time)),
+                // A key that is left open, or is ours and without a result, is one of a batch that has failed as a whole.
+                (None, _) => Err(Error::given_up()),
+            }
+        });
+        answers.map(|answer| answer.inspect_err(|_| Inside::note_error())).collect()
+    }
+}
