@@ -31,8 +31,6 @@ pub(crate) fn add(suite: &mut Suite) {
     );
 }
 
-/// All of them are in one task, which tokio does not interrupt: all have joined before the first one hears from the
-/// database.
 async fn i79_a_thousand_duplicates_are_one_claim<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(1).await?;
     create_tables(&db).await?;
@@ -41,8 +39,7 @@ async fn i79_a_thousand_duplicates_are_one_claim<DB: Engine>(db: TestDb<DB>) -> 
     let (alone, one) = count_statements(&db, idem.pool(), write(&idem, "alone", 1)).await?;
     result!(alone, 1, is_replay: false);
 
-    let all = unconstrained(join_all((0..1_000).map(|_| write(&idem, "shared", 1))));
-    let (answers, thousand) = count_statements(&db, idem.pool(), all).await?;
+    let (answers, thousand) = count_statements(&db, idem.pool(), a_thousand_writes(&idem)).await?;
     let answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
     let executed = answers.iter().filter(|once| !once.is_replay()).count();
     ensure!(executed == 1 && answers.iter().all(|once| **once == 1), "{executed} executed");
@@ -50,11 +47,23 @@ async fn i79_a_thousand_duplicates_are_one_claim<DB: Engine>(db: TestDb<DB>) -> 
 
     // Those of a call that has ended before: one of them reads, for all.
     let (_, one) = count_statements(&db, idem.pool(), write(&idem, "shared", 1)).await?;
-    let all = unconstrained(join_all((0..1_000).map(|_| write(&idem, "shared", 1))));
-    let (answers, thousand) = count_statements(&db, idem.pool(), all).await?;
+    let (answers, thousand) = count_statements(&db, idem.pool(), a_thousand_writes(&idem)).await?;
     ensure!(answers.iter().all(|answer| answer.as_ref().is_ok_and(Once::is_replay)), "all are replays");
     ensure!(thousand == one, "a thousand replays cost\n{thousand}\nand one costs\n{one}");
     left(&db, ["alone,shared,warm", "alone:2,shared:2,warm:2"]).await
+}
+
+/// All of them are in one task, which tokio does not interrupt, and each has begun before the first one hears from the
+/// database.
+async fn a_thousand_writes<DB: Engine>(idem: &Idem<DB>) -> Vec<Result<Once<i64>, PayError>> {
+    unconstrained(async {
+        let mut calls: Vec<_> = (0..1_000).map(|_| Box::pin(write(idem, "shared", 1))).collect();
+        for call in &mut calls {
+            assert!(futures_util::poll!(call).is_pending(), "the first call asks the database, the others wait for it");
+        }
+        join_all(calls).await
+    })
+    .await
 }
 
 /// The first body fails, the second one does not: nobody else runs.

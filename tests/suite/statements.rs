@@ -173,6 +173,15 @@ async fn count_functions<DB: Engine>(db: &TestDb<DB>, idem: &Idem<DB>, table: &m
 
     count!(db, idem, table, "function of one INSERT, executed", note(idem, 3, 1, "a"), Ok(1));
     count!(db, idem, table, "function of one INSERT, replayed", note(idem, 3, 1, "a"), Ok(1));
+    let reads_first = idem.once("order.note", &(3, "a")).read_first();
+    let reads_first = reads_first.run(async |_| Err::<i64, _>(PayError::Refused));
+    count!(db, idem, table, "the same, read before it is claimed", reads_first, Ok(1));
+    let batch = || {
+        let batch = idem.once_each("order.batch", (0..64).map(|key| (key, ())));
+        batch.run(async |_, new| Ok::<_, PayError>(new))
+    };
+    count!(db, idem, table, "batch of 64 functions without a body", batch(), Ok(_));
+    count!(db, idem, table, "the same, replayed", batch(), Ok(_));
     let settled = settle(idem, 3, "T3", 5);
     count!(db, idem, table, "function of a transition and a function", settled, Ok(_));
     count!(db, idem, table, "the same, replayed", settle(idem, 3, "T3", 5), Ok(_));

@@ -203,6 +203,8 @@ async fn i49_every_way_has_the_same_answers_in_a_transaction<DB: Engine>(db: Tes
         result!(way.call(On::Idem(&idem), &key, 1).await, 1, is_replay: true);
     }
     let effects = "AmongOthers,Batch,Builder,Macro";
-    let records = "!AmongOthers:2,AmongOthers:2,Batch:2,Builder:2,Macro:2,~AmongOthers:2";
-    left(&db, [effects, &records.replace('~', "%7E")]).await
+    // A call among others was made with each of the keys, and each neighbour's key is that key with a mark.
+    let records =
+        ["!", "%7E", ""].map(|mark| effects.split(',').map(|key| format!("{mark}{key}:2")).collect::<Vec<_>>());
+    left(&db, [effects, &records.concat().join(",")]).await
 }

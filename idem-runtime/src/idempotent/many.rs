@@ -311,7 +311,8 @@ impl Batch {
         for result in self.firsts.iter().filter_map(|call| results.get(call)) {
             endings.push(codec.completed(result)?);
         }
-        record::fit_all(&endings, tx.root()).await?;
+        let claims = self.claims(|found| matches!(found, Found::Ours(_)));
+        record::fit_all(&claims, &endings, tx.root()).await?;
         Ok(endings)
     }
 

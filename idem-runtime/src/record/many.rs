@@ -8,7 +8,6 @@ use sqlx::SqlStr;
 use super::{Claim, Claimed, Ending, Query, Record, SQL, bind, fit, seconds, sql};
 use crate::dialect::{Class, Dialect, SqlDialect};
 use crate::error::Error;
-use crate::key::MAX_BYTES;
 use crate::tx::Root;
 
 /// Writes the records that are not there, in the order of the claims, and finds the others. None when a rival was in the
@@ -35,10 +34,15 @@ pub(crate) async fn claim_all<DB: SqlDialect>(
 }
 
 /// Fails for results that could not be stored whole.
-pub(crate) async fn fit_all<DB: SqlDialect>(endings: &[Ending], root: &mut Root<DB>) -> Result<(), Error> {
+pub(crate) async fn fit_all<DB: SqlDialect>(
+    claims: &[&Claim],
+    endings: &[Ending],
+    root: &mut Root<DB>,
+) -> Result<(), Error> {
     let largest = endings.iter().map(|ending| ending.answer.text.len()).max().unwrap_or_default();
-    // In the list each may need twice its length, and stands beside its key.
-    let all = endings.iter().map(|ending| 2 * (ending.answer.text.len() + MAX_BYTES)).sum();
+    // In the list each text may need twice its length.
+    let each = claims.iter().zip(endings).map(|(claim, ending)| 2 * (claim.key.len() + ending.answer.text.len()) + 8);
+    let all = each.sum();
     fit(largest, all, root).await
 }
 
