@@ -843,3 +843,37 @@ ON DUPLICATE KEY UPDATE
        result_until = IF(owner = VALUES(owner), NULL, result_until),
        key_until = IF(owner = VALUES(owner), NULL, key_until);
 
+-- record: claim all
+/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
+SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, NOW(6)
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
+         fingerprint VARCHAR(80) CHARACTER SET ascii PATH '$[1]')) AS list
+ ORDER BY list.nth
+ON DUPLICATE KEY UPDATE owner = idem_record.owner;
+
+-- record: read all
+SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
+  JOIN idem_record AS seen ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
+  LOCK IN SHARE MODE;
+
+-- record: end all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
+         result LONGTEXT CHARACTER SET utf8mb4 PATH '$[1]')) AS list
+ CROSS JOIN (SELECT ? AS result_type, ? AS result_s, ? AS key_s, ? AS scope, ? AS owner) AS given
+  JOIN idem_record AS record ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
+   SET record.status = 2, record.result = list.result, record.result_type = given.result_type,
+       record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
+       record.key_until = NOW(6) + INTERVAL given.key_s SECOND
+ WHERE record.owner = given.owner AND record.status = 1;
+

@@ -90,3 +90,45 @@ VALUES ($1, $2, 4, $3, $4, clock_timestamp())
 ON CONFLICT (scope, key) DO UPDATE
    SET status = 4, result = NULL, result_type = NULL, completed_at = NULL, result_until = NULL, key_until = NULL
  WHERE idem_record.owner = excluded.owner;
+
+-- record: claim all
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $4::text, TRUE) AS now
+), asked AS MATERIALIZED (
+  SELECT list.nth AS nth, list.it ->> 0 AS key, list.it ->> 1 AS fingerprint
+    FROM patience
+   CROSS JOIN json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+), claimed AS (
+  INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+  SELECT $1, key, 1, fingerprint, $3, clock_timestamp()
+    FROM asked
+   ORDER BY nth
+  ON CONFLICT (scope, key) DO NOTHING
+  RETURNING key
+), all_claimed AS MATERIALIZED (
+  SELECT COUNT(*) AS number FROM claimed
+)
+SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+ CROSS JOIN all_claimed
+ CROSS JOIN asked
+  LEFT JOIN claimed ON claimed.key = asked.key
+  LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = asked.key;
+
+-- record: read all
+SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone
+  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
+
+-- record: end all
+UPDATE idem_record
+   SET status = 2, result = list.it ->> 1, result_type = $2, completed_at = clock_timestamp(),
+       result_until = clock_timestamp() + $3::bigint * INTERVAL '1 second',
+       key_until = clock_timestamp() + $4::bigint * INTERVAL '1 second'
+  FROM json_array_elements($1::text::json) AS list (it)
+ WHERE scope = $5 AND key = list.it ->> 0 AND owner = $6 AND status = 1;

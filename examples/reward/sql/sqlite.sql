@@ -81,3 +81,27 @@ VALUES (?1, ?2, 4, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
 ON CONFLICT (scope, key) DO UPDATE
    SET status = 4, result = NULL, result_type = NULL, completed_at = NULL, result_until = NULL, key_until = NULL
  WHERE idem_record.owner = excluded.owner;
+
+-- record: claim all
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+SELECT ?1, json_extract(list.value, '$[0]'), 1, json_extract(list.value, '$[1]'), ?3,
+       strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM json_each(?2) AS list
+ WHERE TRUE
+ ORDER BY list.key
+ON CONFLICT (scope, key) DO NOTHING;
+
+-- record: read all
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
+
+-- record: end all
+UPDATE idem_record
+   SET status = 2, result = list.result, result_type = ?2, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       result_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?3 || ' seconds'),
+       key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds')
+  FROM (SELECT json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS result FROM json_each(?1)) AS list
+ WHERE scope = ?5 AND key = list.k AND owner = ?6 AND status = 1;
