@@ -69,17 +69,22 @@ impl<DB: SqlDialect> Idem<DB> {
         &self.engine.pool
     }
 
-    /// Creates the tables of [`schema::ddl`] that do not exist yet. Instances that start together may all call it.
+    /// Creates the tables of [`schema::ddl`] that do not exist yet, and brings those of a former release to their shape in
+    /// this one, where they are and with all their rows ([`schema::upgrade`]). Instances that start together may all call
+    /// it, while those of the former release go on.
+    ///
+    /// Where everything is there it only reads, so that a role may call it that can create nothing. An upgrade waits for
+    /// the transactions that have used the table, for a minute at most: they are let through in between.
     ///
     /// The history of a machine is a table of the user's: create it with the text of [`schema::history`].
     ///
     /// # Errors
     ///
-    /// [`Error::Database`], for example without the right to create tables.
+    /// [`Error::Database`], for example without the right to create tables, or for a row that nobody but a person has
+    /// written and that the new shape refuses; [`Error::Retry`] when the table was in use for too long. What was done stays,
+    /// and the next call goes on from there.
     pub async fn migrate(&self) -> Result<(), Error> {
-        let ddl = sqlx::raw_sql(schema::migration(DB::DIALECT));
-        self.acquire().await?.ask(ddl).await.map_err(Error::statement::<DB>)?;
-        Ok(())
+        Box::pin(schema::migrate(self)).await
     }
 
     /// Opens a transaction. On SQLite it is the writer's from the start.

@@ -24,9 +24,12 @@
 
 mod change;
 mod migrations;
+mod upgrade;
 
 pub use change::{Migration, adopt, change, install, rewrite_aliases, table};
 pub use migrations::{Behind, Migrations, MigrationsError};
+pub(crate) use upgrade::migrate;
+pub use upgrade::upgrade;
 
 use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;
@@ -39,21 +42,11 @@ const DDL: PerDialect<&str> = PerDialect {
     sqlite: include_str!("schema/sqlite.sql"),
 };
 
-/// The same, safe when instances start together: on PostgreSQL two `CREATE TABLE IF NOT EXISTS` at once collide in its
-/// catalogue. The statements of one text are one transaction there.
-const MIGRATION: PerDialect<&str> = PerDialect {
-    postgres: concat!("SELECT pg_advisory_xact_lock(hashtext('idem_migrate'));\n", include_str!("schema/postgres.sql")),
-    ..DDL
-};
-
-/// The statements that create the tables of idem, each ended by a semicolon.
+/// The statements that create the tables of idem, each ended by a semicolon. [`upgrade`] brings tables that a former release
+/// has created to the same shape.
 #[must_use]
 pub const fn ddl(dialect: Dialect) -> &'static str {
     DDL.of(dialect)
-}
-
-pub(crate) const fn migration(dialect: Dialect) -> &'static str {
-    MIGRATION.of(dialect)
 }
 
 /// The statement that creates the history of a machine, if it keeps one; where the machine also creates rows, on

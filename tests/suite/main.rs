@@ -39,6 +39,7 @@ mod statements;
 mod support;
 mod transactions;
 mod unique_while;
+mod upgrades;
 mod values;
 mod walks;
 mod ways;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
     statements::add(&mut suite);
     transactions::add(&mut suite);
     unique_while::add(&mut suite);
+    upgrades::add(&mut suite);
     values::add(&mut suite);
     walks::add(&mut suite);
     ways::add(&mut suite);

@@ -47,7 +47,7 @@ pub(crate) fn add(suite: &mut Suite) {
 const INSTANCES: usize = 10;
 
 /// Ten instances, each with a pool of its own, connect and migrate at once.
-async fn migrate_at_once<DB: Engine>(db: &TestDb<DB>) -> TestResult {
+pub(crate) async fn migrate_at_once<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     let barrier = Arc::new(Barrier::new(INSTANCES));
     let mut instances = JoinSet::new();
     for pool in (0..INSTANCES).map(|_| db.pool(1)) {
@@ -194,7 +194,7 @@ async fn rows_are_looked_at_beside_writers<DB: Engine>(db: TestDb<DB>) -> TestRe
 }
 
 /// The files of a folder as sqlx runs them, in the order of their names.
-fn files(folder: &TempDir) -> Result<Vec<(String, String)>, BoxError> {
+pub(crate) fn files(folder: &TempDir) -> Result<Vec<(String, String)>, BoxError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder.path())? {
         let path = entry?.path();
@@ -209,7 +209,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// The names of new files, without their versions.
-fn names(files: &[PathBuf]) -> Vec<String> {
+pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     let name = |path: &PathBuf| file_name(path).split_once('_').map(|(_, name)| name.to_owned()).unwrap_or_default();
     files.iter().map(name).collect()
 }

@@ -791,14 +791,22 @@ STRAIGHT_JOIN orders AS seen ON seen.out_trade_no = given.out_trade_no
 CREATE TABLE IF NOT EXISTS idem_record (
     scope        VARBINARY(191) NOT NULL, -- bytes: no collation makes two keys one
     `key`        VARBINARY(512) NOT NULL,
-    status       SMALLINT NOT NULL CHECK (status IN (1, 2, 3, 4)), -- 1 in progress, 2 completed, 3 failed, 4 in doubt
+    status       SMALLINT NOT NULL, -- 1 in progress, 2 completed, 3 failed, 4 in doubt
     fingerprint  VARCHAR(80) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    result_type  TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- the name of the type that the answer was written from
     owner        VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     created_at   DATETIME(6) NOT NULL,
     completed_at DATETIME(6),
+    result_until DATETIME(6), -- until when the answer can be replayed, NULL for ever
+    key_until    DATETIME(6), -- until when the row stays, NULL for ever
     PRIMARY KEY (scope, `key`),
-    CHECK ((status IN (2, 3)) = (result IS NOT NULL AND completed_at IS NOT NULL))
+    CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
+    -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
+    CONSTRAINT idem_record_answer CHECK (
+        (status IN (2, 3)) = (completed_at IS NOT NULL)
+        AND (result IS NULL OR status IN (2, 3))
+        AND (result IS NOT NULL OR result_until IS NOT NULL OR status IN (1, 4)))
 ) ENGINE = InnoDB;
 
 -- record: claim
@@ -807,19 +815,21 @@ INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
 VALUES (?, ?, 1, ?, ?, NOW(6));
 
 -- record: read
-SELECT status, fingerprint, result
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone
   FROM idem_record
  WHERE scope = ? AND `key` = ?
   LOCK IN SHARE MODE;
 
--- record: complete
-UPDATE idem_record
-   SET status = 2, result = ?, completed_at = NOW(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1;
+-- record: look
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone
+  FROM idem_record
+ WHERE scope = ? AND `key` = ?;
 
--- record: fail
+-- record: end
 UPDATE idem_record
-   SET status = 3, result = ?, completed_at = NOW(6)
+   SET status = ?, result = ?, result_type = ?, completed_at = NOW(6),
+       result_until = NOW(6) + INTERVAL ? SECOND,
+       key_until = NOW(6) + INTERVAL ? SECOND
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1;
 
 -- record: doubt
@@ -828,5 +838,42 @@ VALUES (?, ?, 4, ?, ?, NOW(6))
 ON DUPLICATE KEY UPDATE
        status = IF(owner = VALUES(owner), 4, status),
        result = IF(owner = VALUES(owner), NULL, result),
-       completed_at = IF(owner = VALUES(owner), NULL, completed_at);
+       result_type = IF(owner = VALUES(owner), NULL, result_type),
+       completed_at = IF(owner = VALUES(owner), NULL, completed_at),
+       result_until = IF(owner = VALUES(owner), NULL, result_until),
+       key_until = IF(owner = VALUES(owner), NULL, key_until);
+
+-- record: claim all
+/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
+SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, NOW(6)
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
+         fingerprint VARCHAR(80) CHARACTER SET ascii PATH '$[1]')) AS list
+ ORDER BY list.nth
+ON DUPLICATE KEY UPDATE owner = idem_record.owner;
+
+-- record: read all
+SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
+  JOIN idem_record AS seen ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
+  LOCK IN SHARE MODE;
+
+-- record: end all
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
+         result LONGTEXT CHARACTER SET utf8mb4 PATH '$[1]')) AS list
+ CROSS JOIN (SELECT ? AS result_type, ? AS result_s, ? AS key_s, ? AS scope, ? AS owner) AS given
+  JOIN idem_record AS record ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
+   SET record.status = 2, record.result = list.result, record.result_type = given.result_type,
+       record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
+       record.key_until = NOW(6) + INTERVAL given.key_s SECOND
+ WHERE record.owner = given.owner AND record.status = 1;
 

@@ -1375,14 +1375,22 @@ SELECT given.nth AS nth, moved.version AS applied, locked.found_status AS status
 CREATE TABLE IF NOT EXISTS idem_record (
     scope        TEXT COLLATE "C" NOT NULL,
     key          TEXT COLLATE "C" NOT NULL,
-    status       SMALLINT NOT NULL CHECK (status IN (1, 2, 3, 4)), -- 1 in progress, 2 completed, 3 failed, 4 in doubt
+    status       SMALLINT NOT NULL, -- 1 in progress, 2 completed, 3 failed, 4 in doubt
     fingerprint  TEXT NOT NULL,
     result       TEXT,
+    result_type  TEXT, -- the name of the type that the answer was written from
     owner        TEXT NOT NULL,
     created_at   TIMESTAMPTZ NOT NULL,
     completed_at TIMESTAMPTZ,
+    result_until TIMESTAMPTZ, -- until when the answer can be replayed, NULL for ever
+    key_until    TIMESTAMPTZ, -- until when the row stays, NULL for ever
     PRIMARY KEY (scope, key),
-    CHECK ((status IN (2, 3)) = (result IS NOT NULL AND completed_at IS NOT NULL))
+    CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
+    -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
+    CONSTRAINT idem_record_answer CHECK (
+        (status IN (2, 3)) = (completed_at IS NOT NULL)
+        AND (result IS NULL OR status IN (2, 3))
+        AND (result IS NOT NULL OR result_until IS NOT NULL OR status IN (1, 4)))
 );
 
 -- record: claim
@@ -1396,30 +1404,75 @@ WITH patience AS MATERIALIZED (
   RETURNING 1 AS claimed
 )
 SELECT claimed.claimed AS claimed, seen.status AS status, seen.fingerprint AS fingerprint, seen.result AS result,
+       seen.result_type AS result_type, CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
        set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
   FROM patience
   LEFT JOIN claimed ON TRUE
   LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = $2;
 
 -- record: read
-SELECT status, fingerprint, result
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone
   FROM idem_record
  WHERE scope = $1 AND key = $2;
 
--- record: complete
-UPDATE idem_record
-   SET status = 2, result = $1, completed_at = clock_timestamp()
- WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1;
+-- record: look
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone
+  FROM idem_record
+ WHERE scope = $1 AND key = $2;
 
--- record: fail
+-- record: end
 UPDATE idem_record
-   SET status = 3, result = $1, completed_at = clock_timestamp()
- WHERE scope = $2 AND key = $3 AND owner = $4 AND status = 1;
+   SET status = $1, result = $2, result_type = $3, completed_at = clock_timestamp(),
+       result_until = clock_timestamp() + $4::bigint * INTERVAL '1 second',
+       key_until = clock_timestamp() + $5::bigint * INTERVAL '1 second'
+ WHERE scope = $6 AND key = $7 AND owner = $8 AND status = 1;
 
 -- record: doubt
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
 VALUES ($1, $2, 4, $3, $4, clock_timestamp())
 ON CONFLICT (scope, key) DO UPDATE
-   SET status = 4, result = NULL, completed_at = NULL
+   SET status = 4, result = NULL, result_type = NULL, completed_at = NULL, result_until = NULL, key_until = NULL
  WHERE idem_record.owner = excluded.owner;
+
+-- record: claim all
+WITH patience AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $4::text, TRUE) AS now
+), asked AS MATERIALIZED (
+  SELECT list.nth AS nth, list.it ->> 0 AS key, list.it ->> 1 AS fingerprint
+    FROM patience
+   CROSS JOIN json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+), claimed AS (
+  INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+  SELECT $1, key, 1, fingerprint, $3, clock_timestamp()
+    FROM asked
+   ORDER BY nth
+  ON CONFLICT (scope, key) DO NOTHING
+  RETURNING key
+), all_claimed AS MATERIALIZED (
+  SELECT COUNT(*) AS number FROM claimed
+)
+SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
+  FROM patience
+ CROSS JOIN all_claimed
+ CROSS JOIN asked
+  LEFT JOIN claimed ON claimed.key = asked.key
+  LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = asked.key;
+
+-- record: read all
+SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone
+  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
+
+-- record: end all
+UPDATE idem_record
+   SET status = 2, result = list.it ->> 1, result_type = $2, completed_at = clock_timestamp(),
+       result_until = clock_timestamp() + $3::bigint * INTERVAL '1 second',
+       key_until = clock_timestamp() + $4::bigint * INTERVAL '1 second'
+  FROM json_array_elements($1::text::json) AS list (it)
+ WHERE scope = $5 AND key = list.it ->> 0 AND owner = $6 AND status = 1;
 

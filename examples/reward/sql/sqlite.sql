@@ -32,14 +32,22 @@ CREATE TABLE told (
 CREATE TABLE IF NOT EXISTS idem_record (
     scope        TEXT NOT NULL,
     key          TEXT NOT NULL,
-    status       INTEGER NOT NULL CHECK (status IN (1, 2, 3, 4)), -- 1 in progress, 2 completed, 3 failed, 4 in doubt
+    status       INTEGER NOT NULL, -- 1 in progress, 2 completed, 3 failed, 4 in doubt
     fingerprint  TEXT NOT NULL,
     result       TEXT,
+    result_type  TEXT, -- the name of the type that the answer was written from
     owner        TEXT NOT NULL,
     created_at   TEXT NOT NULL,
     completed_at TEXT,
+    result_until TEXT, -- until when the answer can be replayed, NULL for ever
+    key_until    TEXT, -- until when the row stays, NULL for ever
     PRIMARY KEY (scope, key),
-    CHECK ((status IN (2, 3)) = (result IS NOT NULL AND completed_at IS NOT NULL))
+    CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
+    -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
+    CONSTRAINT idem_record_answer CHECK (
+        (status IN (2, 3)) = (completed_at IS NOT NULL)
+        AND (result IS NULL OR status IN (2, 3))
+        AND (result IS NOT NULL OR result_until IS NOT NULL OR status IN (1, 4)))
 );
 
 -- record: claim
@@ -49,23 +57,51 @@ ON CONFLICT (scope, key) DO NOTHING
 RETURNING 1 AS claimed;
 
 -- record: read
-SELECT status, fingerprint, result
+SELECT status, fingerprint, result, result_type,
+       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
   FROM idem_record
  WHERE scope = ?1 AND key = ?2;
 
--- record: complete
-UPDATE idem_record
-   SET status = 2, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1;
+-- record: look
+SELECT status, fingerprint, result, result_type,
+       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+  FROM idem_record
+ WHERE scope = ?1 AND key = ?2;
 
--- record: fail
+-- record: end
 UPDATE idem_record
-   SET status = 3, result = ?1, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?2 AND key = ?3 AND owner = ?4 AND status = 1;
+   SET status = ?1, result = ?2, result_type = ?3, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       result_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds'),
+       key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?5 || ' seconds')
+ WHERE scope = ?6 AND key = ?7 AND owner = ?8 AND status = 1;
 
 -- record: doubt
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
 VALUES (?1, ?2, 4, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f', 'now'))
 ON CONFLICT (scope, key) DO UPDATE
-   SET status = 4, result = NULL, completed_at = NULL
+   SET status = 4, result = NULL, result_type = NULL, completed_at = NULL, result_until = NULL, key_until = NULL
  WHERE idem_record.owner = excluded.owner;
+
+-- record: claim all
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
+SELECT ?1, json_extract(list.value, '$[0]'), 1, json_extract(list.value, '$[1]'), ?3,
+       strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM json_each(?2) AS list
+ WHERE TRUE
+ ORDER BY list.key
+ON CONFLICT (scope, key) DO NOTHING;
+
+-- record: read all
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
+
+-- record: end all
+UPDATE idem_record
+   SET status = 2, result = list.result, result_type = ?2, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       result_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?3 || ' seconds'),
+       key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds')
+  FROM (SELECT json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS result FROM json_each(?1)) AS list
+ WHERE scope = ?5 AND key = list.k AND owner = ?6 AND status = 1;

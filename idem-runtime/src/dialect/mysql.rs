@@ -11,6 +11,9 @@ sql_dialect!(MySql, Dialect::MySql);
 /// A prepared statement has to be prepared anew, and the server's own tries to do so have failed.
 const OUTDATED: u16 = 1615;
 
+/// The transaction reads a state of the database in which the table was another one.
+const ALTERED: u16 = 1412;
+
 impl Driver for MySql {
     /// The savepoint tells at the end whether this is still the same transaction: an implicit commit removes it.
     const BEGIN: &'static str = "BEGIN; SAVEPOINT idem_0";
@@ -81,8 +84,9 @@ impl Driver for MySql {
         };
         match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
             1022 | 1062 | 1169 | 1586 => Class::Duplicate,
-            // Deadlock, record changed since the snapshot (MariaDB), lock table full: all roll the transaction back.
-            1213 | 1020 | 1206 | OUTDATED => Class::Retry,
+            // Deadlock, record changed since the snapshot (MariaDB), lock table full: all roll the transaction back. And a
+            // table that was altered since the snapshot.
+            1213 | 1020 | 1206 | ALTERED | OUTDATED => Class::Retry,
             1205 | 3572 => Class::LockTimeout,
             1053 | 1927 | 2006 | 2013 => Class::Lost,
             _ => Class::Other,

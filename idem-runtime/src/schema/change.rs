@@ -31,7 +31,7 @@ impl Migration {
         Self { name: name.into(), note, result: sql.clone(), sql, in_transaction: true }
     }
 
-    fn with_result(self, result: impl Into<String>) -> Self {
+    pub(super) fn with_result(self, result: impl Into<String>) -> Self {
         Self { result: result.into(), ..self }
     }
 

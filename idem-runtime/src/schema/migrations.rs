@@ -6,9 +6,11 @@ mod folder;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::slice;
 
 use self::folder::Folder;
 use super::change::{Migration, adopt, change, install, values};
+use super::upgrade::{former, upgrade};
 use super::{columns, ddl, status_type};
 use crate::dialect::Dialect;
 use crate::machine::StateMachine;
@@ -55,7 +57,9 @@ struct Wanted {
     /// When no file has one of its name.
     first: Migration,
     /// When the newest file has a former one; none where idem cannot know how to come from that one.
-    next: Option<Migration>,
+    next: Vec<Migration>,
+    /// Former ones, which also count in a file without a line that names them.
+    former: &'static [&'static str],
     /// What else shows that it is there, as a text without a line that names it.
     unnamed: Option<String>,
     /// Whether a former one will do.
@@ -105,10 +109,12 @@ impl Migrations {
         Self { folder: folder.into(), dialect, wanted: Vec::new() }
     }
 
-    /// The tables of idem, for those who do not call [`Idem::migrate`](crate::Idem::migrate).
+    /// The tables of idem, for those who do not call [`Idem::migrate`](crate::Idem::migrate): the text of [`ddl`], and after
+    /// a release that changes it that of [`upgrade`].
     pub fn with_idem(mut self) -> Self {
-        let tables = Migration::new("tables", "The tables of idem.", ddl(self.dialect));
-        self.wanted.push(Wanted::once(tables));
+        let tables = Wanted::once(Migration::new("tables", "The tables of idem.", ddl(self.dialect)));
+        let (next, former) = (upgrade(self.dialect), former(self.dialect));
+        self.wanted.push(Wanted { next, former, ..tables });
         self
     }
 
@@ -167,14 +173,14 @@ impl Migrations {
     /// # Errors
     ///
     /// [`MigrationsError::Behind`], and nothing is written, with the outdated texts that idem does not know how to change:
-    /// a history, a rule, a table of idem. Write that change by hand, below the line that the error names.
+    /// a history, a rule. Write that change by hand, below the line that the error names.
     /// [`MigrationsError::File`].
     pub fn write(&self) -> Result<Vec<PathBuf>, MigrationsError> {
         let folder = Folder::read(&self.folder)?;
         let behind = self.wanted.iter().filter_map(|it| Some((it, it.behind(&folder)?)));
         let (writable, by_hand): (Vec<_>, Vec<_>) = behind.partition(|(_, behind)| behind.writable);
         self.refuse(by_hand.into_iter().map(|(_, behind)| behind).collect())?;
-        let texts = writable.iter().filter_map(|(wanted, behind)| wanted.text(behind.file.is_some()));
+        let texts = writable.iter().flat_map(|(wanted, behind)| wanted.texts(behind.file.is_some()));
         folder.add(texts)
     }
 
@@ -185,20 +191,20 @@ impl Migrations {
 
 impl Wanted {
     fn once(text: Migration) -> Self {
-        Self { unnamed: Some(text.sql.clone()), first: text, next: None, later: false }
+        Self { unnamed: Some(text.sql.clone()), first: text, next: Vec::new(), former: &[], later: false }
     }
 
     /// With what takes its place after a release that changes the machine, if something does.
     fn changing(first: Migration, changes: &[Migration]) -> Self {
         match changes.iter().find(|it| it.name == first.name) {
-            Some(next) => Self { first, next: Some(next.clone()), unnamed: None, later: false },
+            Some(next) => Self { next: vec![next.clone()], unnamed: None, ..Self::once(first) },
             None => Self::once(first),
         }
     }
 
     /// What would be written.
-    fn text(&self, is_there: bool) -> Option<&Migration> {
-        if is_there { self.next.as_ref() } else { Some(&self.first) }
+    fn texts(&self, is_there: bool) -> &[Migration] {
+        if is_there { &self.next } else { slice::from_ref(&self.first) }
     }
 
     /// None when the folder holds it.
@@ -207,10 +213,11 @@ impl Wanted {
         let found = folder.newest(&self.first.name);
         match &found {
             Some(found) if self.later || found.marker == marker => return None,
-            None if self.unnamed.as_ref().is_some_and(|text| folder.holds(text)) => return None,
+            None if self.unnamed.as_ref().is_some_and(|text| folder.holding(text).is_some()) => return None,
             _ => {}
         }
-        let text = self.text(found.is_some());
+        let found = found.or_else(|| self.former.iter().find_map(|text| folder.holding(text)));
+        let text = self.texts(found.is_some()).first();
         let wanted = text.unwrap_or(&self.first).sql.as_str();
         Some(Behind {
             name: self.first.name.clone(),

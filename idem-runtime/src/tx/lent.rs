@@ -95,7 +95,7 @@ impl<DB: SqlDialect> Lent<DB> {
 
     /// Keeps the connection from going back to its pool, unless it may be the database itself, as on SQLite, where a
     /// rollback fails only if there is nothing to roll back.
-    pub(super) fn distrust(&mut self) {
+    pub(crate) fn distrust(&mut self) {
         self.distrusted = DB::DIALECT != Dialect::Sqlite;
     }
 

@@ -24,12 +24,12 @@ struct File {
     text: String,
 }
 
-/// A text that is named in a file.
+/// A text that stands in a file.
 pub(super) struct Found<'f> {
     pub(super) path: &'f Path,
-    /// The line that names it.
+    /// The line that names it, if one does.
     pub(super) marker: &'f str,
-    /// What follows, up to the next such line.
+    /// What follows, up to the next such line, or all of the file.
     pub(super) text: &'f str,
 }
 
@@ -51,10 +51,11 @@ impl Folder {
         self.files.iter().rev().find_map(|file| file.newest(name))
     }
 
-    /// Whether a file has this text, however it is indented.
-    pub(super) fn holds(&self, text: &str) -> bool {
+    /// The file that has this text, however it is indented and without a line that names it.
+    pub(super) fn holding(&self, text: &str) -> Option<Found<'_>> {
         let text = words(text);
-        self.files.iter().any(|file| words(&file.text).contains(text.trim_end_matches(';')))
+        let file = self.files.iter().find(|file| words(&file.text).contains(text.trim_end_matches(';')))?;
+        Some(Found { path: &file.path, marker: "", text: &file.text })
     }
 
     /// Writes a file for each text.
