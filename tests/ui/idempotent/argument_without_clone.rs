@@ -8,9 +8,8 @@ struct Order {
 }
 
 #[idempotent(scope = "order.pay", key = order.id, rerun = 3)]
-async fn pay(_tx: &mut Tx<'_, Sqlite>, order: Order, count: &mut i64) -> Result<i64, Error> {
-    *count += 1;
-    Ok(order.id + *count)
+async fn pay(_tx: &mut Tx<'_, Sqlite>, order: Order) -> Result<i64, Error> {
+    Ok(order.id)
 }
 
 #[idempotent(scope = "order.refund", key = id, rerun = 3)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::{LitInt, Receiver, ReceiverKind, Type};
 
@@ -27,8 +28,8 @@ pub(crate) struct Retention {
 
 /// Applies the rules. What breaks one is reported and left out.
 pub(super) fn resolve(cx: &Ctxt, args: &Args, function: &Function) -> Options {
-    if let (Some(_), Some(receiver)) = (&args.rerun, function.sig.receiver()) {
-        check_receiver(cx, receiver);
+    if args.rerun.is_some() {
+        check_taken_once(cx, function);
     }
     Options {
         wait: args.wait.as_ref().and_then(|wait| check_wait(cx, wait)),
@@ -56,51 +57,50 @@ fn check_wait(cx: &Ctxt, wait: &Time) -> Option<u64> {
 
 /// A key without a time of its own is kept for ever; a result without one, as long as its key.
 fn retention(cx: &Ctxt, retain: &Retain) -> Retention {
-    check_result_outlives_key(cx, retain);
-    let key = retain.key.as_ref().and_then(|key| check_retention(cx, key));
-    let result = retain.result.as_ref().map_or(key, |result| check_retention(cx, result));
-    Retention { result, key }
+    let [result, key] = [&retain.result, &retain.key].map(Option::as_ref);
+    if let (Some(result), Some(key)) = (result, key) {
+        check_result_outlives_key(cx, result, key);
+    }
+    let result = result.map(|result| check_retention(cx, result));
+    let key = key.and_then(|key| check_retention(cx, key));
+    Retention { result: result.unwrap_or(key), key }
 }
 
-/// Four generations: the database has to know the moment at which it ends.
-const LONGEST_RETENTION: Duration = Duration::from_hours(100 * 366 * 24);
+/// Without its key a result cannot be found.
+fn check_result_outlives_key(cx: &Ctxt, result: &Kept, key: &Kept) {
+    if let (Some(result_ends), Some(key_ends)) = (end(result), end(key))
+        && result_ends > key_ends
+    {
+        let needed = tidy(result.to_token_stream());
+        cx.error(result, format_args!("the result outlives its key\nhelp: keep the key as long: `key = {needed}`"));
+    }
+}
 
-/// The database counts seconds.
+/// In seconds after the call; nothing where that is an error of its own.
+fn end(kept: &Kept) -> Option<u64> {
+    match kept {
+        Kept::For(time) => seconds(time),
+        Kept::Forever(_) => Some(u64::MAX),
+    }
+}
+
+/// The database counts seconds, and has to know the moment at which the last of them ends.
 fn check_retention(cx: &Ctxt, kept: &Kept) -> Option<u64> {
     let Kept::For(time) = kept else { return None };
-    let seconds = whole(time.span, Duration::from_secs(1)).filter(|_| time.span <= LONGEST_RETENTION);
-    let seconds = seconds.filter(|seconds| *seconds > 0);
+    let seconds = seconds(time);
     if seconds.is_none() {
-        cx.error(
-            &time.text,
-            format_args!(
-                "nothing can be kept for `{}`\nhelp: write whole seconds, from `1s` to `100y`, or `forever`",
-                time.text.value()
-            ),
-        );
+        let written = time.text.value();
+        let help = "write whole seconds, from `1s` to `100y`, or `forever`";
+        cx.error(&time.text, format_args!("nothing can be kept for `{written}`\nhelp: {help}"));
     }
     seconds
 }
 
-/// Without its key a result cannot be found.
-fn check_result_outlives_key(cx: &Ctxt, retain: &Retain) {
-    let (Some(result), Some(key)) = (&retain.result, &retain.key) else { return };
-    if end(result) > end(key) {
-        cx.error(
-            result,
-            format_args!(
-                "the result outlives its key\nhelp: keep the key as long: `key = {}`",
-                tidy(result.to_token_stream())
-            ),
-        );
-    }
-}
+const LONGEST_RETENTION: Duration = Duration::from_hours(100 * 366 * 24);
 
-fn end(kept: &Kept) -> Duration {
-    match kept {
-        Kept::For(time) => time.span,
-        Kept::Forever(_) => Duration::MAX,
-    }
+fn seconds(time: &Time) -> Option<u64> {
+    let seconds = whole(time.span, Duration::from_secs(1));
+    seconds.filter(|seconds| *seconds > 0 && time.span <= LONGEST_RETENTION)
 }
 
 /// How often the span is as long as the unit, if there is nothing left of it.
@@ -122,12 +122,17 @@ fn check_rerun(cx: &Ctxt, reruns: &LitInt) -> Option<u32> {
     number
 }
 
-/// Two runs cannot both have the value, nor what only one can borrow.
-fn check_receiver(cx: &Ctxt, receiver: &Receiver) {
-    if !is_shared(receiver) {
-        let receiver = receiver.to_token_stream();
-        let written = tidy(receiver.clone());
-        cx.error(receiver, format_args!("a body that runs again cannot take `{written}` twice\nhelp: take `&self`"));
+/// Two runs cannot both have a value, nor what only one can borrow. An argument that has no clone is the compiler's to find.
+fn check_taken_once(cx: &Ctxt, function: &Function) {
+    if let Some(receiver) = function.sig.receiver().filter(|receiver| !is_shared(receiver)) {
+        report_taken_once(cx, receiver.to_token_stream(), "`&self`");
+    }
+    for argument in function.typed().skip(1) {
+        if let Type::Reference(reference) = ungrouped(&argument.ty)
+            && reference.mutability.is_some()
+        {
+            report_taken_once(cx, reference.to_token_stream(), "a value that is `Clone`");
+        }
     }
 }
 
@@ -139,4 +144,9 @@ fn is_shared(receiver: &Receiver) -> bool {
         }
         _ => false,
     }
+}
+
+fn report_taken_once(cx: &Ctxt, taken: TokenStream, instead: &str) {
+    let written = tidy(taken.clone());
+    cx.error(taken, format_args!("a body that runs again cannot take `{written}` twice\nhelp: take {instead}"));
 }

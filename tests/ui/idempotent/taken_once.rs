@@ -1,4 +1,4 @@
-//! Two runs of a body cannot both have the value, nor what only one can borrow.
+//! Two runs of a body cannot both have a value, nor what only one can borrow.
 
 use idem_runtime::{Error, Tx, idempotent};
 use sqlx::Sqlite;
@@ -21,6 +21,12 @@ impl Shop {
         *self = Self;
         Ok(day)
     }
+}
+
+#[idempotent(scope = "order.count", key = day, rerun = 3)]
+async fn count(_tx: &mut Tx<'_, Sqlite>, day: i64, count: &mut i64) -> Result<i64, Error> {
+    *count += 1;
+    Ok(day)
 }
 
 fn main() {}
