@@ -68,9 +68,9 @@ impl Args {
     }
 
     /// The text of each option that was written and can be read, in the order in which one writes them.
-    pub(crate) fn written(&self) -> impl Iterator<Item = (&'static str, &TokenStream)> + '_ {
-        let find = |option| self.written.iter().find(move |(written, _)| *written == option);
-        OPTIONS.into_iter().filter_map(move |(option, _)| Some((option, find(option)?.1.as_ref()?)))
+    pub(crate) fn written(&self) -> impl Iterator<Item = &TokenStream> + '_ {
+        let text = |option| self.written.iter().find(move |(written, _)| *written == option)?.1.as_ref();
+        OPTIONS.into_iter().filter_map(move |(option, _)| text(option))
     }
 
     /// The path of the runtime crate; where the macro makes it up, errors about it point at `span`.

@@ -147,10 +147,11 @@ fn report_missing_scope(cx: &Ctxt, args: &Args, function: &Function) {
 
 /// The attribute as written, with a scope that is made from the function's name and a key that the function can have.
 fn suggested_attribute(args: &Args, function: &Function) -> String {
-    let example = if args.key.is_none() { example_key(function) } else { None };
-    let example = example.map(|argument| format!(", key = {argument}"));
-    let written: String = args.written().map(|(_, text)| format!(", {}", tidy(text.clone()))).collect();
-    format!("#[idempotent(scope = \"{}\"{}{written})]", function.sig.ident, example.unwrap_or_default())
+    let scope = format!("scope = \"{}\"", function.sig.ident);
+    let key = if args.key.is_none() { example_key(function) } else { None };
+    let written = args.written().map(|option| tidy(option.clone()));
+    let options = std::iter::once(scope).chain(key.map(|argument| format!("key = {argument}"))).chain(written);
+    format!("#[idempotent({})]", options.collect::<Vec<_>>().join(", "))
 }
 
 fn example_key(function: &Function) -> Option<String> {

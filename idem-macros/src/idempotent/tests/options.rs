@@ -121,7 +121,7 @@ fn every_option_and_arguments_that_each_run_has_for_itself() {
 }
 
 /// Calls `order.pay` with the options; gives what is fixed of it, and what its documentation says about them.
-fn fixed_and_documented(options: TokenStream) -> [String; 2] {
+fn fixed_and_documented(options: &TokenStream) -> [String; 2] {
     let item = quote! {
         async fn pay(tx: &mut Tx<'_, Sqlite>, id: i64) -> Result<i64, Error> {
             Ok(id)
@@ -168,6 +168,6 @@ fn what_is_written_is_what_is_fixed() {
         ),
     ];
     for (options, fixed, documented) in cases {
-        assert_eq!(fixed_and_documented(options.clone()), [fixed, documented], "{options}");
+        assert_eq!(fixed_and_documented(&options), [fixed, documented], "{options}");
     }
 }
