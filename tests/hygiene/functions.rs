@@ -127,7 +127,7 @@ mod strict {
     /// Every option, and arguments in every form, which each run of the body has for itself.
     #[idempotent(
         scope = "shop.options",
-        key = (a, only_in_key),
+        key = a,
         payload = said,
         wait = "1h 30m",
         retain(result = "7d", key = forever),
@@ -142,23 +142,32 @@ mod strict {
         mut name: String,
         said: &str,
         more: K,
-        only_in_key: i64,
         shown: impl FnOnce(&K) -> String + Clone + Send,
-        #[cfg(true)] mut kept: u32,
-        #[cfg(false)] removed: Missing,
-        _not_used: Vec<String>,
-        _: String,
     ) -> Result<i64, Failure> {
         b += a;
         other += x;
-        kept += 1;
         name.push_str(said);
-        let shop = Shop { id: b + other, calls: kept };
+        let shop = Shop { id: b + other, calls: 0 };
         if name == shown(&more) {
             return Err(Failure::Refused);
         }
         drop(more);
         Ok(shop.rerun(&mut *tx, 1).await?)
+    }
+
+    /// Arguments of which a body that can run again makes no use, or which are not always there.
+    #[idempotent(scope = "shop.hardly-used", key = only_in_key, rerun = 1)]
+    pub(crate) async fn hardly_used(
+        _: &mut Tx<'_, Sqlite>,
+        only_in_key: String,
+        #[cfg(true)] mut kept: u32,
+        #[cfg(false)] removed: Missing,
+        _not_used: Vec<String>,
+        (_a, _): (String, String),
+        _: String,
+    ) -> Result<u32, Error> {
+        kept += 1;
+        Ok(kept)
     }
 
     /// A result that says whether it is a replay, early ends, and names that the expansion could take for its own.
@@ -297,7 +306,9 @@ async fn every_call_can_be_sent(idem: &Idem<Sqlite>, mut shop: strict::Shop) -> 
     is_send(strict::changed_arguments(idem, String::new(), &mut 1));
     is_send(shop.rerun(idem, 1));
     let (point, name) = (strict::Point { x: 3, y: 4 }, String::from("n"));
-    is_send(strict::options(idem, (1, 2), point, name, "!", 1, 7, |k| format!("{k}!"), 8, Vec::new(), String::new()));
+    is_send(strict::options(idem, (1, 2), point, name, "!", 1, |k| format!("{k}!")));
+    let (name, pair) = (String::from("n"), (String::new(), String::new()));
+    is_send(strict::hardly_used(idem, name, 1, Vec::new(), pair, String::new()));
     is_send(strict::ends(idem, 1, 2, 3, 4, 5));
     is_send(attributes::write(idem, 1, 2));
     is_send(attributes::warned(idem));

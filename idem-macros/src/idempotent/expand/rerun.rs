@@ -20,25 +20,26 @@ pub(super) fn calls(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// The variables of the parameters behind the transaction, once more.
+/// The variables of the parameters behind the transaction, once more. One whose name says that it is not used is left out:
+/// clippy would find that it is used.
 fn clones(model: &Model<'_>) -> TokenStream {
     let variables = model.function.typed().skip(1).flat_map(|parameter| {
         let mut variables = Variables::default();
         variables.visit_pat(&parameter.pat);
         variables.0.into_iter().map(|variable| (&*parameter.attrs, variable))
     });
-    variables.map(|(attrs, variable)| clone(attrs, variable, is_named(model, &variable.ident))).collect()
+    let used = variables.filter(|(_, variable)| !variable.ident.to_string().starts_with('_'));
+    used.map(|(attrs, variable)| clone(attrs, variable, is_named(model, &variable.ident))).collect()
 }
 
-/// A clone for the body. A type that has none is an error at the variable. The parentheses make an expression of the
-/// macro's of what is the user's, or clippy would find that a `_name` is used.
+/// A clone for the body. A type that has none is an error at the variable.
 fn clone(attrs: &[Attribute], variable: &PatIdent, is_named: bool) -> TokenStream {
     let PatIdent { by_ref, mutability, ident, .. } = variable;
     let mutability = mutability.filter(|_| by_ref.is_none());
-    let reference = quote_spanned!(ident.span().resolved_at(Span::mixed_site())=> &(#ident));
-    let clone = quote_spanned!(ident.span().resolved_at(Span::mixed_site())=> ::core::clone::Clone::clone(#reference));
+    let span = ident.span().resolved_at(Span::mixed_site());
+    let clone = quote_spanned!(span=> ::core::clone::Clone::clone(&#ident));
     // What only the key or the payload uses is not an unused variable.
-    let used = is_named.then(|| quote!(#(#attrs)* let _ = #reference;));
+    let used = is_named.then(|| quote!(#(#attrs)* let _ = &#ident;));
     quote!(#(#attrs)* let #mutability #ident = #clone; #used)
 }
 

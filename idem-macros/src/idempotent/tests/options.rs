@@ -93,16 +93,16 @@ fn every_option_and_arguments_that_each_run_has_for_itself() {
                     let __inside = __claimed.inside();
                     let __out = {
                         let __tx = __claimed.tx();
-                        let order_id = ::core::clone::Clone::clone(&(order_id));
-                        let _ = &(order_id);
+                        let order_id = ::core::clone::Clone::clone(&order_id);
+                        let _ = &order_id;
                         #[cfg(unix)]
-                        let mut count = ::core::clone::Clone::clone(&(count));
-                        let a = ::core::clone::Clone::clone(&(a));
-                        let mut b = ::core::clone::Clone::clone(&(b));
-                        let x = ::core::clone::Clone::clone(&(x));
-                        let mut y = ::core::clone::Clone::clone(&(y));
-                        let _ = &(y);
-                        let z = ::core::clone::Clone::clone(&(z));
+                        let mut count = ::core::clone::Clone::clone(&count);
+                        let a = ::core::clone::Clone::clone(&a);
+                        let mut b = ::core::clone::Clone::clone(&b);
+                        let x = ::core::clone::Clone::clone(&x);
+                        let mut y = ::core::clone::Clone::clone(&y);
+                        let _ = &y;
+                        let z = ::core::clone::Clone::clone(&z);
                         __inside
                             .run(async move {
                                 if false {
