@@ -24,7 +24,8 @@ fn one_fault_is_one_error() {
 /// A rule is a function `check_<rule>`, and its case is the file of that name.
 #[test]
 fn every_rule_has_a_case() {
-    for (derive, known_rule) in [("machine", "unreachable"), ("key_part", "equal_texts")] {
+    for (derive, known_rule) in [("machine", "unreachable"), ("idempotent", "missing_key"), ("key_part", "equal_texts")]
+    {
         let (rules, folder) = (rules(derive), format!("tests/ui/{derive}"));
         assert!(rules.contains(known_rule), "the rules of {derive} were not found: {rules:?}");
         let cases: BTreeSet<_> = files(&folder).iter().map(|case| name(case)).collect();

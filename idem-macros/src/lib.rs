@@ -76,9 +76,18 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 ///   work: integers, strings, `bool`, `Uuid`, decimals, calendar dates, `Option` of these, and types of your own by
 ///   `#[derive(KeyPart)]`.
 /// - `payload = ..`, the same way, is what must not differ between two calls with one key; else the answer is `Mismatch`.
+/// - `wait = "2s"`, how long a duplicate of a running call waits for it; `"0s"`, not at all. 2 s when not given.
+/// - `retain(result = "7d", key = forever)`, how long the result and the key are kept once the call has ended. After the
+///   result's time the answer is `Gone`, and the body runs again only after the key's. A key without a time is kept for
+///   ever, and a result without one as long as its key.
+/// - `record_err = path`, a `fn(&E) -> bool`: an error that it says yes to is stored and replayed, and what the body wrote
+///   is rolled back. `E: Serialize + DeserializeOwned`.
+/// - `rerun = 3`, how often the body runs again when the database gives up its transaction, as it does for a deadlock. The
+///   arguments are `Clone`, `self` is `&self`, and the body does nothing outside of `tx`.
+/// - `upgrade = path`, a `fn(Old) -> T` for results that were stored when `T` had another shape. `Old: DeserializeOwned`.
 /// - `crate = path`, the path to the runtime.
 ///
-/// The function, or method, is `async`; its first parameter after `self` is `tx: &mut Tx<'_, DB>`. It returns
+/// A span of time is a number with a unit, or several: `"500ms"`, `"1h 30m"`. The function, or method, is `async`; its first parameter after `self` is `tx: &mut Tx<'_, DB>`. It returns
 /// `Result<T, E>` or `Result<Once<T>, E>`, where `T: Serialize + DeserializeOwned` and `E: From<idem_runtime::Error>`.
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {

@@ -11,7 +11,7 @@ mod strict {
     use std::fmt::Display;
 
     use idem_runtime::{KeyPart, prelude::*};
-    use serde::Serialize;
+    use serde::{Deserialize, Serialize};
     use sqlx::Sqlite;
 
     /// A shop.
@@ -46,6 +46,12 @@ mod strict {
         pub(crate) async fn changed(&mut self, tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
             self.calls += 1;
             self.shared(tx, order_id).await
+        }
+
+        /// With a shop that each run of the body sees.
+        #[idempotent(scope = "shop.rerun", key = (self.id, order_id), rerun = 1)]
+        pub(crate) async fn rerun(&self, tx: &mut Tx<'_, Sqlite>, order_id: i64) -> Result<i64, Error> {
+            self.shared(tx, 1).await
         }
 
         /// Without a shop, and with one under another name.
@@ -96,6 +102,72 @@ mod strict {
         name.push('!');
         *count += Shop { id: 1, calls: 0 }.shared(tx, 1).await?;
         Ok(name)
+    }
+
+    /// Why a body has failed.
+    #[derive(Debug, Serialize, Deserialize, thiserror::Error)]
+    pub(crate) enum Failure {
+        #[error("refused")]
+        Refused,
+        #[error(transparent)]
+        #[serde(skip)]
+        Idem(#[from] Error),
+    }
+
+    impl Failure {
+        const fn is_final(&self) -> bool {
+            matches!(self, Self::Refused)
+        }
+    }
+
+    const fn upgraded(old: i32) -> i64 {
+        old as i64
+    }
+
+    /// Every option, and arguments in every form, which each run of the body has for itself.
+    #[idempotent(
+        scope = "shop.options",
+        key = a,
+        payload = said,
+        wait = "1h 30m",
+        retain(result = "7d", key = forever),
+        record_err = Failure::is_final,
+        rerun = 3,
+        upgrade = upgraded
+    )]
+    pub(crate) async fn options<K: Display + Clone + Send>(
+        tx: &mut Tx<'_, Sqlite>,
+        (a, mut b): (i64, i64),
+        Point { x, y: mut other }: Point,
+        mut name: String,
+        said: &str,
+        more: K,
+        shown: impl FnOnce(&K) -> String + Clone + Send,
+    ) -> Result<i64, Failure> {
+        b += a;
+        other += x;
+        name.push_str(said);
+        let shop = Shop { id: b + other, calls: 0 };
+        if name == shown(&more) {
+            return Err(Failure::Refused);
+        }
+        drop(more);
+        Ok(shop.rerun(&mut *tx, 1).await?)
+    }
+
+    /// Arguments of which a body that can run again makes no use, or which are not always there.
+    #[idempotent(scope = "shop.hardly-used", key = only_in_key, rerun = 1)]
+    pub(crate) async fn hardly_used(
+        _: &mut Tx<'_, Sqlite>,
+        only_in_key: String,
+        #[cfg(true)] mut kept: u32,
+        #[cfg(false)] removed: Missing,
+        _not_used: Vec<String>,
+        (_a, _): (String, String),
+        _: String,
+    ) -> Result<u32, Error> {
+        kept += 1;
+        Ok(kept)
     }
 
     /// A result that says whether it is a replay, early ends, and names that the expansion could take for its own.
@@ -183,6 +255,13 @@ mod shadowed {
 
     type Answer = ::std::result::Result<i64, ::idem_runtime::Error>;
 
+    struct Clone;
+
+    #[::idem_runtime::idempotent(scope = "shadowed.again", key = id, retain(key = "1h"), rerun = 1)]
+    pub(super) async fn again(tx: &mut ::idem_runtime::Tx<'_, ::sqlx::Sqlite>, id: i64) -> Answer {
+        of_nothing(tx, id).await
+    }
+
     #[::idem_runtime::idempotent(scope = "shadowed", key = id)]
     pub(super) async fn of_nothing(tx: &mut ::idem_runtime::Tx<'_, ::sqlx::Sqlite>, id: i64) -> Answer {
         let _ = tx;
@@ -197,13 +276,20 @@ mod renamed {
     use sqlx::Sqlite;
 
     macro_rules! function {
-        ($name:ident, $id:ident: $Id:ty, $key:expr, $output:ty, $body:block) => {
-            #[idempotent(scope = "renamed", key = $key, crate = other_name)]
+        ($name:ident, $id:ident: $Id:ty, $key:expr, $time:literal, $often:expr, $output:ty, $body:block) => {
+            #[idempotent(
+                scope = "renamed",
+                key = $key,
+                wait = $time,
+                retain(key = $time),
+                rerun = $often,
+                crate = other_name
+            )]
             pub(super) async fn $name(_tx: &mut Tx<'_, Sqlite>, $id: $Id) -> $output $body
         };
     }
 
-    function!(by_macro, id: i64, id, Result<i64, Error>, { Ok(id) });
+    function!(by_macro, id: i64, id, "2s", 1, Result<i64, Error>, { Ok(id) });
 }
 
 /// A task can carry each of the calls.
@@ -218,10 +304,16 @@ async fn every_call_can_be_sent(idem: &Idem<Sqlite>, mut shop: strict::Shop) -> 
     is_send(strict::generic(idem, "n", 7_u8, [1, 2], |k| format!("{k}!")));
     is_send(strict::patterns(idem, (1, 2), strict::Point { x: 3, y: 4 }, [5, 6, 7], String::new()));
     is_send(strict::changed_arguments(idem, String::new(), &mut 1));
+    is_send(shop.rerun(idem, 1));
+    let (point, name) = (strict::Point { x: 3, y: 4 }, String::from("n"));
+    is_send(strict::options(idem, (1, 2), point, name, "!", 1, |k| format!("{k}!")));
+    let (name, pair) = (String::from("n"), (String::new(), String::new()));
+    is_send(strict::hardly_used(idem, name, 1, Vec::new(), pair, String::new()));
     is_send(strict::ends(idem, 1, 2, 3, 4, 5));
     is_send(attributes::write(idem, 1, 2));
     is_send(attributes::warned(idem));
     is_send(shadowed::of_nothing(idem, 1));
+    is_send(shadowed::again(idem, 1));
     is_send(renamed::by_macro(idem, 1));
     // Inside of a transaction too, and with references to what does not live as long as the engine.
     let mut tx = idem.begin().await?;

@@ -24,6 +24,7 @@ mod lookups;
 mod machines;
 mod migrations;
 mod notes;
+mod options;
 mod pools;
 mod prepared;
 mod races;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     lookups::add(&mut suite);
     migrations::add(&mut suite);
     notes::add(&mut suite);
+    options::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);

@@ -1,21 +1,29 @@
-//! The attribute as written: `scope = "..", key = .., payload = .., record_err = .., crate = ..`.
+//! The attribute as written: `scope = "..", key = ..`, and whatever else is in [`OPTIONS`].
+
+mod values;
+
+pub(crate) use values::{Kept, Retain, Time};
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
-use syn::parse::{ParseStream, Parser as _};
+use syn::parse::{ParseBuffer, ParseStream, Parser as _};
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, ExprPath, Ident, LitStr, Macro, PatIdent, Path, Token};
+use syn::{Expr, ExprCall, ExprPath, Ident, LitInt, LitStr, Macro, PatIdent, Path, Token};
 
 use crate::ctxt::Ctxt;
 use crate::suggest;
 
 /// The options, each with what it looks like.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 9] = [
     ("scope", "scope = \"order.pay\""),
     ("key", "key = (tenant_id, order_id)"),
     ("payload", "payload = (amount, currency)"),
+    ("wait", "wait = \"2s\""),
+    ("retain", "retain(result = \"7d\", key = forever)"),
     ("record_err", "record_err = PayError::is_final"),
+    ("rerun", "rerun = 3"),
+    ("upgrade", "upgrade = Receipt::from_v1"),
     ("crate", "crate = path::to::idem_runtime"),
 ];
 
@@ -25,10 +33,14 @@ pub(crate) struct Args {
     pub(crate) scope: Option<LitStr>,
     pub(crate) key: Option<Parts>,
     pub(crate) payload: Option<Parts>,
+    pub(crate) wait: Option<Time>,
+    pub(crate) retain: Option<Retain>,
     pub(crate) record_err: Option<ExprPath>,
+    pub(crate) rerun: Option<LitInt>,
+    pub(crate) upgrade: Option<ExprPath>,
     runtime: Option<Path>,
-    /// The options that were written, readable or not.
-    written: Vec<&'static str>,
+    /// The options that were written, each with its text unless that cannot be read.
+    written: Vec<(&'static str, Option<TokenStream>)>,
     /// The options that something unknown may have been meant to be: they are not also missing.
     guessed: Vec<&'static str>,
 }
@@ -52,7 +64,13 @@ impl Args {
 
     /// Whether the option was written, or something that was meant to be it.
     pub(crate) fn meant(&self, option: &str) -> bool {
-        self.written.contains(&option) || self.guessed.contains(&option)
+        self.is_written(option) || self.guessed.contains(&option)
+    }
+
+    /// The text of each option that was written and can be read, in the order in which one writes them.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &TokenStream> + '_ {
+        let text = |option| self.written.iter().find(move |(written, _)| *written == option)?.1.as_ref();
+        OPTIONS.into_iter().filter_map(move |(option, _)| text(option))
     }
 
     /// The path of the runtime crate; where the macro makes it up, errors about it point at `span`.
@@ -63,14 +81,21 @@ impl Args {
     fn option(&mut self, cx: &Ctxt, input: ParseStream<'_>) {
         let Ok(name) = input.call(Ident::parse_any) else { return self.not_an_option(cx, input) };
         let Some((option, example)) = known(&name) else { return self.guessed.extend(report_unknown(cx, &name)) };
-        if self.written.contains(&option) {
+        if self.is_written(option) {
             return cx.error(&name, format_args!("duplicate option `{option}`\nhelp: write each option once"));
         }
-        self.written.push(option);
-        if let Err(error) = self.value(option, input) {
+        let behind_name = input.fork();
+        let value = self.value(cx, option, input);
+        let text = value.is_ok().then(|| up_to(input, &behind_name));
+        self.written.push((option, text.map(|text| quote!(#name #text))));
+        if let Err(error) = value {
             let span = if input.is_empty() { name.span() } else { error.span() };
             cx.push(syn::Error::new(span, unreadable(option, example)));
         }
+    }
+
+    fn is_written(&self, option: &str) -> bool {
+        self.written.iter().any(|(written, _)| *written == option)
     }
 
     /// Which option it was meant to be, nobody can tell.
@@ -80,13 +105,19 @@ impl Args {
         cx.push(input.error(format_args!("expected an option\nhelp: the options are {}", suggest::list(names))));
     }
 
-    fn value(&mut self, option: &str, input: ParseStream<'_>) -> syn::Result<()> {
-        input.parse::<Token![=]>()?;
+    fn value(&mut self, cx: &Ctxt, option: &str, input: ParseStream<'_>) -> syn::Result<()> {
+        if option != "retain" {
+            input.parse::<Token![=]>()?;
+        }
         match option {
             "scope" => self.scope = Some(input.parse()?),
             "key" => self.key = Some(Parts(input.parse()?)),
             "payload" => self.payload = Some(Parts(input.parse()?)),
+            "wait" => self.wait = Some(input.parse()?),
+            "retain" => self.retain = Some(Retain::from_syn(cx, input)?),
             "record_err" => self.record_err = Some(input.parse()?),
+            "rerun" => self.rerun = Some(input.parse()?),
+            "upgrade" => self.upgrade = Some(input.parse()?),
             _ => self.runtime = Some(input.call(Path::parse_mod_style)?),
         }
         if input.is_empty() || input.peek(Token![,]) { Ok(()) } else { Err(input.error("expected `,`")) }
@@ -111,6 +142,16 @@ fn report_unknown(cx: &Ctxt, name: &Ident) -> Option<&'static str> {
 
 fn unreadable(option: &str, example: &str) -> String {
     format!("unreadable option `{option}`\nhelp: write it as in `{example}`")
+}
+
+/// What stands from one place up to another.
+fn up_to(end: ParseStream<'_>, start: &ParseBuffer<'_>) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    while start.cursor() != end.cursor() {
+        let Ok(token) = start.parse::<TokenTree>() else { break };
+        tokens.extend([token]);
+    }
+    tokens
 }
 
 /// Options are separated by commas, and a comma inside of a value is inside of a group.

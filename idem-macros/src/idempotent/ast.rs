@@ -2,7 +2,7 @@
 //! does not parse.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
-use quote::{format_ident, quote};
+use quote::{ToTokens as _, format_ident, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::visit::Visit as _;
 use syn::{
@@ -98,12 +98,41 @@ impl Function {
         sig
     }
 
-    fn typed(&self) -> impl Iterator<Item = &PatType> {
+    /// The parameters, without a receiver.
+    pub(crate) fn typed(&self) -> impl Iterator<Item = &PatType> {
         self.sig.inputs.iter().filter_map(|input| match input {
             FnArg::Typed(parameter) => Some(parameter),
             FnArg::Receiver(_) => None,
         })
     }
+}
+
+/// The signature with variables that do not change.
+pub(crate) fn without_mut(mut sig: Signature) -> Signature {
+    for input in &mut sig.inputs {
+        if let FnArg::Typed(parameter) = input {
+            *parameter.pat = Pat::Verbatim(fixed(parameter.pat.to_token_stream()));
+        }
+    }
+    sig
+}
+
+/// The pattern without the `mut` of its variables; that of `&mut` and of `ref mut` says what it matches.
+fn fixed(pat: TokenStream) -> TokenStream {
+    let mut binds = true;
+    let fixed = pat.into_iter().filter_map(|token| {
+        let is_mut = matches!(&token, TokenTree::Ident(word) if binds && word == "mut");
+        binds = !matches!(&token.to_string()[..], "&" | "ref");
+        (!is_mut).then(|| inside_of_groups(token))
+    });
+    fixed.collect()
+}
+
+fn inside_of_groups(token: TokenTree) -> TokenTree {
+    let TokenTree::Group(group) = token else { return token };
+    let mut inside = Group::new(group.delimiter(), fixed(group.stream()));
+    inside.set_span(group.span());
+    inside.into()
 }
 
 /// The caller's parameter is another variable than the one that the body sees under the same name: its hygiene is the

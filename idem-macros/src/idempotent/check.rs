@@ -1,11 +1,15 @@
 //! The rules, one function each. What passes them is a [`Model`].
 
-use proc_macro2::Span;
+mod options;
+
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
-use syn::{Ident, LitStr, PatType, Type};
+use syn::{Ident, LitStr, PatType, Signature, Type};
+
+pub(crate) use options::Options;
 
 use super::args::{Args, Names, Parts};
-use super::ast::{Function, Transaction, ungrouped};
+use super::ast::{Function, Transaction, ungrouped, without_mut};
 use super::docs::tidy;
 use crate::ctxt::Ctxt;
 use crate::suggest;
@@ -19,16 +23,26 @@ pub(crate) struct Model<'a> {
     pub(crate) payload: Option<&'a Parts>,
     pub(crate) transaction: Transaction<'a>,
     pub(crate) output: &'a Type,
+    pub(crate) options: Options,
+}
+
+impl Model<'_> {
+    /// The signature that callers see. The body of a function that can run again changes clones of its arguments.
+    pub(crate) fn called_with(&self, ty: TokenStream) -> Signature {
+        let signature = self.function.called_with(ty);
+        if self.options.reruns.is_some() { without_mut(signature) } else { signature }
+    }
 }
 
 /// Applies every rule, so that all mistakes are reported in one build.
 pub(crate) fn resolve<'a>(cx: &Ctxt, args: &'a Args, function: &'a Function) -> Option<Model<'a>> {
-    check_async(cx, function);
-    let output = check_result(cx, function);
+    check_not_async(cx, function);
+    let output = check_no_result(cx, function);
     let transaction = check_first_parameter(cx, function);
-    let scope = check_scope(cx, args, function);
-    let key = check_key(cx, args, function);
-    check_names(cx, "payload", args.payload.as_ref(), function);
+    let scope = check_missing_scope(cx, args, function);
+    let key = check_missing_key(cx, args, function);
+    check_unknown_name(cx, "payload", args.payload.as_ref(), function);
+    let options = options::resolve(cx, args, function);
     Some(Model {
         function,
         args,
@@ -37,6 +51,7 @@ pub(crate) fn resolve<'a>(cx: &Ctxt, args: &'a Args, function: &'a Function) -> 
         payload: args.payload.as_ref(),
         transaction: transaction?,
         output: output?,
+        options,
     })
 }
 
@@ -46,7 +61,7 @@ pub(crate) fn delegate(name: &Ident) -> String {
 }
 
 /// The body waits for the database. What `#[async_trait]` has made of an `async fn` returns a `Pin`.
-fn check_async(cx: &Ctxt, function: &Function) {
+fn check_not_async(cx: &Ctxt, function: &Function) {
     let name = &function.sig.ident;
     if function.sig.asyncness.is_some() {
         return;
@@ -64,7 +79,7 @@ fn is_pin(output: &Type) -> bool {
 
 /// A duplicate can be in progress or have another payload, so there must be a place for an error. A path may be an
 /// alias: that is the compiler's to judge.
-fn check_result<'a>(cx: &Ctxt, function: &'a Function) -> Option<&'a Type> {
+fn check_no_result<'a>(cx: &Ctxt, function: &'a Function) -> Option<&'a Type> {
     let name = &function.sig.ident;
     let fault: &dyn ToTokens = match function.output() {
         Some(output) if may_be_a_result(output) || function.returns_a_future() => return Some(output),
@@ -111,7 +126,7 @@ fn report_first_parameter(cx: &Ctxt, name: &Ident, first: Option<&PatType>) {
 }
 
 /// The scope is written out, because renaming the function must not change it.
-fn check_scope<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> Option<&'a LitStr> {
+fn check_missing_scope<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> Option<&'a LitStr> {
     match &args.scope {
         Some(scope) if scope.value().trim().is_empty() => report_empty_scope(cx, scope, &function.sig.ident),
         Some(scope) => return Some(scope),
@@ -132,15 +147,11 @@ fn report_missing_scope(cx: &Ctxt, args: &Args, function: &Function) {
 
 /// The attribute as written, with a scope that is made from the function's name and a key that the function can have.
 fn suggested_attribute(args: &Args, function: &Function) -> String {
-    let key = args.key.as_ref().map(written).or_else(|| example_key(function));
-    let key = key.map(|key| format!(", key = {key}"));
-    let payload = args.payload.as_ref().map(|payload| format!(", payload = {}", written(payload)));
-    let name = &function.sig.ident;
-    format!("#[idempotent(scope = \"{name}\"{}{})]", key.unwrap_or_default(), payload.unwrap_or_default())
-}
-
-fn written(parts: &Parts) -> String {
-    tidy(parts.0.to_token_stream())
+    let scope = format!("scope = \"{}\"", function.sig.ident);
+    let key = if args.key.is_none() { example_key(function) } else { None };
+    let written = args.written().map(|option| tidy(option.clone()));
+    let options = std::iter::once(scope).chain(key.map(|argument| format!("key = {argument}"))).chain(written);
+    format!("#[idempotent({})]", options.collect::<Vec<_>>().join(", "))
 }
 
 fn example_key(function: &Function) -> Option<String> {
@@ -148,9 +159,9 @@ fn example_key(function: &Function) -> Option<String> {
 }
 
 /// The key names what is the same on every retry and different for other work: at least one argument.
-fn check_key<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> Option<&'a Parts> {
+fn check_missing_key<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> Option<&'a Parts> {
     match &args.key {
-        Some(key) if !check_names(cx, "key", Some(key), function) => None,
+        Some(key) if !check_unknown_name(cx, "key", Some(key), function) => None,
         Some(key) if !names_an_argument(key, function) => {
             let name = &function.sig.ident;
             cx.error(&key.0, format_args!("`key` names no argument of `{name}`\nhelp: {}", key_help(function)));
@@ -179,7 +190,7 @@ fn key_help(function: &Function) -> String {
 }
 
 /// Reports every name in the option that is not an argument; answers whether there was none.
-fn check_names(cx: &Ctxt, option: &str, parts: Option<&Parts>, function: &Function) -> bool {
+fn check_unknown_name(cx: &Ctxt, option: &str, parts: Option<&Parts>, function: &Function) -> bool {
     let arguments = function.arguments();
     let mut all_known = true;
     for name in parts.map(Parts::names).iter().flat_map(Names::free) {

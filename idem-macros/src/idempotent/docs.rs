@@ -2,15 +2,16 @@
 
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Attribute, Signature};
+use syn::{Attribute, ExprPath, Signature};
 
+use super::args::{Args, Kept, Retain, Time};
 use super::check::Model;
 
 /// The lines: both signatures, and the errors unless the user has written about them.
 pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
     let (scope, key) = (model.scope.value(), tidy(model.key.0.to_token_stream()));
     let database = tidy(model.transaction.database.to_token_stream());
-    let recorded = recorded(model);
+    let options = options(model.args);
     let errors = if documents_errors(&model.function.attrs) { "" } else { ERRORS };
     let text = format!(
         "\n\
@@ -22,19 +23,64 @@ pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
          ```text\n\
          {}\n\
          ```\n\
-         {recorded}{errors}",
+         {options}{errors}",
         signatures(model),
     );
     text.lines().map(str::to_owned).collect()
 }
 
+/// A line for each option behind the payload.
+fn options(args: &Args) -> String {
+    let lines = [
+        args.wait.as_ref().map(waiting),
+        args.retain.as_ref().map(retention),
+        args.record_err.as_ref().map(recorded),
+        args.rerun.as_ref().map(|reruns| {
+            format!("When the database gives up its transaction, the body runs again, {reruns} times at most.")
+        }),
+        args.upgrade
+            .as_ref()
+            .map(|upgrade| format!("A result of an older shape is made a new one by `{}`.", code(upgrade))),
+    ];
+    let lines: Vec<_> = lines.into_iter().flatten().collect();
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+}
+
+fn waiting(wait: &Time) -> String {
+    if wait.span.is_zero() {
+        return "A duplicate of a running call does not wait for it.".to_owned();
+    }
+    format!("A duplicate of a running call waits for it, `{}` at most.", wait.text.value())
+}
+
+fn retention(retain: &Retain) -> String {
+    let (result, key) = (retain.result.as_ref().map(kept), retain.key.as_ref().map(kept));
+    match (result, key) {
+        (None, Some(key)) => format!("The result and the key are kept {key}."),
+        (result, key) => {
+            let [result, key] = [result, key].map(|kept| kept.unwrap_or_else(|| EVER.to_owned()));
+            format!("The result is kept {result}, the key {key}.")
+        }
+    }
+}
+
+const EVER: &str = "for ever";
+
+fn kept(kept: &Kept) -> String {
+    match kept {
+        Kept::For(time) => format!("for `{}`", time.text.value()),
+        Kept::Forever(_) => EVER.to_owned(),
+    }
+}
+
 /// Which errors are answers.
-fn recorded(model: &Model<'_>) -> String {
-    let Some(is_final) = &model.args.record_err else { return String::new() };
-    let is_final = tidy(is_final.to_token_stream());
-    format!(
-        "\nAn error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.\n"
-    )
+fn recorded(is_final: &ExprPath) -> String {
+    let is_final = code(is_final);
+    format!("An error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.")
+}
+
+fn code(written: &ExprPath) -> String {
+    tidy(written.to_token_stream())
 }
 
 /// Without it, a function that had no documentation would now have some that says nothing about its errors, which
@@ -51,7 +97,7 @@ fn documents_errors(attrs: &[Attribute]) -> bool {
 /// As the body sees it, then as its callers do.
 fn signatures(model: &Model<'_>) -> String {
     let database = model.transaction.database;
-    let called = model.function.called_with(quote!(impl Begin<#database>));
+    let called = model.called_with(quote!(impl Begin<#database>));
     format!("{}\n{}", signature(&model.function.sig), signature(&called))
 }
 

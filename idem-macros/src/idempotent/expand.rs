@@ -1,13 +1,15 @@
 //! The function that callers see.
 
-use proc_macro2::{Span, TokenStream};
+mod rerun;
+
+use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Lifetime, PathArguments, Type};
 
 use super::args::{Args, Parts};
 use super::ast::{Function, Transaction, name_for_callers, ungrouped};
-use super::check::Model;
+use super::check::{Model, Options};
 use super::docs;
 
 /// Claim the key, run the body and store its result, or replay the result that is stored.
@@ -17,16 +19,15 @@ use super::docs;
 pub(crate) fn function(model: &Model<'_>) -> TokenStream {
     let Function { attrs, vis, .. } = model.function;
     let docs = docs::lines(model);
-    let signature = model.function.called_with(begin(model.args, &model.transaction));
-    let (setup, claim, run) = (setup(model), claim(model), run(model));
+    let signature = model.called_with(begin(model.args, &model.transaction));
+    let setup = setup(model);
+    let calls = if model.options.reruns.is_some() { rerun::calls(model) } else { call(model) };
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #(#[doc = #docs])*
         #vis #signature {
             #setup
-            #claim
-            #run
-            __claimed.finish(__out, &__codec).await
+            #calls
         }
     }
 }
@@ -41,19 +42,44 @@ pub(crate) fn begin(args: &Args, transaction: &Transaction<'_>) -> TokenStream {
 /// The key and the fingerprint are made before the body can change an argument.
 fn setup(model: &Model<'_>) -> TokenStream {
     let (scope, runtime) = (model.scope, model.args.runtime(Span::mixed_site()));
-    let (codec, record_err) = (codec(model.output), record_err(model));
+    let (codec, record_err, upgrade) = (codec(model.output), record_err(model), upgrade(model));
+    let options = builders(&model.options);
     let key = model.key.iter().map(|part| add_part("key", part));
     let payload = model.payload.into_iter().flat_map(Parts::iter).map(|part| add_part("payload", part));
     quote_spanned! {Span::mixed_site()=>
         use #runtime::__private as __idem;
-        const __SPEC: __idem::Spec = __idem::Spec::new(#scope);
+        const __SPEC: __idem::Spec = __idem::Spec::new(#scope) #options;
         let __codec = #codec;
         #record_err
+        #upgrade
         let __key = __idem::Key::new();
         #(#key)*
         let __payload = __idem::Fingerprint::new();
         #(#payload)*
     }
+}
+
+/// What was written, and nothing else.
+fn builders(options: &Options) -> TokenStream {
+    let Options { wait, retention, reruns } = options;
+    let builders = [
+        ("wait_ms", *wait),
+        ("retain_result_s", retention.result),
+        ("retain_key_s", retention.key),
+        ("rerun", reruns.map(u64::from)),
+    ];
+    let calls = builders.into_iter().filter_map(|(name, number)| {
+        let (name, number) = (format_ident!("{name}"), readable(number?));
+        Some(quote!(.#name(#number)))
+    });
+    calls.collect()
+}
+
+/// The number as a person would write it, its digits in groups of three.
+fn readable(number: u64) -> Literal {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join("_").parse().unwrap_or_else(|_| Literal::u64_unsuffixed(number))
 }
 
 fn add_part(option: &str, part: &Expr) -> TokenStream {
@@ -91,6 +117,12 @@ fn record_err(model: &Model<'_>) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> let __codec = #record_err(__codec, #is_final);)
 }
 
+/// That the path is a function that makes what the function returns, is asked at the path.
+fn upgrade(model: &Model<'_>) -> TokenStream {
+    let Some(upgrade) = &model.args.upgrade else { return TokenStream::new() };
+    quote_spanned!(Span::mixed_site()=> let __codec = __idem::upgrade(__codec, #upgrade);)
+}
+
 /// Where `T` and `E` of a `Result<T, E>` are written; an alias hides one of them or both.
 fn spans_of_result(output: &Type) -> (Span, Span) {
     let types: Vec<_> = match ungrouped(output) {
@@ -112,25 +144,40 @@ fn types(arguments: &PathArguments) -> Vec<&Type> {
     types.collect()
 }
 
-fn claim(model: &Model<'_>) -> TokenStream {
-    let begin = name_for_callers(&model.transaction.parameter.pat);
+/// Runs the body once at most.
+fn call(model: &Model<'_>) -> TokenStream {
+    let (open, claimed, run) = (open(model), claimed(), run(model, &TokenStream::new()));
     quote_spanned! {Span::mixed_site()=>
-        let mut __claimed = match __idem::open(#begin, &__SPEC, __key, __payload, &__codec).await {
-            __idem::Opened::Run(__claimed) => __claimed,
-            __idem::Opened::Done(__result) => return __result,
-        };
+        let mut __claimed = match #open { #claimed };
+        #run
+        __claimed.finish(__out, &__codec).await
+    }
+}
+
+fn open(model: &Model<'_>) -> TokenStream {
+    let begin = name_for_callers(&model.transaction.parameter.pat);
+    quote_spanned!(Span::mixed_site()=> __idem::open(#begin, &__SPEC, __key, __payload, &__codec).await)
+}
+
+/// The claim, or the end of the call.
+fn claimed() -> TokenStream {
+    quote_spanned! {Span::mixed_site()=>
+        __idem::Opened::Run(__claimed) => __claimed,
+        __idem::Opened::Done(__result) => return __result,
     }
 }
 
 /// The `return` that never runs gives the block its type, so that a mistake in the body is reported where it is. The
 /// transaction is a variable of the block, so that one which is moved is called by its name and rustc says `&mut *tx`; it
-/// comes out of a call, or clippy would find that a `_tx` is bound for nothing.
-fn run(model: &Model<'_>) -> TokenStream {
+/// comes out of a call, or clippy would find that a `_tx` is bound for nothing. The arguments are those of this run, if it
+/// has some of its own.
+fn run(model: &Model<'_>, arguments: &TokenStream) -> TokenStream {
     let (binding, output, body) = (binding(&model.transaction), model.output, body(model.function));
     quote_spanned! {Span::mixed_site()=>
         let __inside = __claimed.inside();
         let __out = {
             let __tx = __claimed.tx();
+            #arguments
             __inside.run(async move { if false { return __idem::never::<#output>(); } #binding = ::core::convert::identity(__tx); #body }).await
         };
     }

@@ -1,5 +1,7 @@
 //! Expansions, as a person would read them.
 
+mod options;
+
 use expect_test::{Expect, expect};
 use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::{ToTokens, quote};

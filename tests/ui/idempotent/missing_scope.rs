@@ -20,4 +20,28 @@ async fn refund(
     Ok(tenant_id + order_id + amount)
 }
 
-fn main() {}
+fn is_final(_: &Error) -> bool {
+    true
+}
+
+fn from_text(text: String) -> i64 {
+    text.len() as i64
+}
+
+#[idempotent(
+    upgrade = from_text,
+    rerun = 3,
+    record_err = is_final,
+    retain(result = "7d", key = forever),
+    wait = "500ms",
+    key = order_id,
+    payload = amount,
+    crate = idem_runtime
+)]
+async fn charge(_tx: &mut Tx<'_, Sqlite>, order_id: i64, amount: i64) -> Result<i64, Error> {
+    Ok(order_id + amount)
+}
+
+fn main() {
+    let _ = (is_final, from_text);
+}
