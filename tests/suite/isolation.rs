@@ -308,7 +308,7 @@ async fn calls_inside_of_calls<DB: Engine>(db: TestDb<DB>, level: &Level) -> Tes
         }
     }
     let all = ["0,0 0,0 1", "1,1 0,1 1", "2,2 0,2 1", "3,3 0,3 1", "4,4 0,4 1", "5,5 0,5 1"].join(",");
-    let with_status = format!("{},", all).replace(',', ":2,");
+    let with_status = format!("{all},").replace(',', ":2,");
     left(&db, [&all, with_status.trim_end_matches(',')]).await
 }
 
@@ -381,7 +381,8 @@ async fn pay_together<DB: Engine>(
     let answers = release_together(|task| {
         let order_id = orders.start + number(task % count);
         let (idem, cause) = (processes[task / count % 2].clone(), ["A", "B"][task / count / 2 % causes]);
-        let in_transaction = (task / (TASKS / 2) + usize::try_from(orders.start).unwrap_or_default() / count) % 2 == 0;
+        let half = task / (TASKS / 2) + usize::try_from(orders.start).unwrap_or_default() / count;
+        let in_transaction = half.is_multiple_of(2);
         async move { (order_id, cause, until_told(|| pay(&idem, order_id, cause, in_transaction)).await) }
     });
     let mut applied = 0;
@@ -475,7 +476,10 @@ async fn calls_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -> Test
     let (idem, other) = (level.idem(&db, 1).await?, level.idem(&db, 1).await?);
     let rival = |key: &'static str| {
         let other = other.clone();
-        async move || Ok(result!(write(&other, key, 1).await, 1, is_replay: false))
+        async move || {
+            result!(write(&other, key, 1).await, 1, is_replay: false);
+            Ok(())
+        }
     };
     let again = behind(&idem, rival("same"), async |tx| write(tx, "same", 1).await).await?;
     result!(again, 1, is_replay: true);
@@ -484,10 +488,16 @@ async fn calls_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -> Test
     let beside = behind(&idem, rival("theirs"), async |tx| write(tx, "ours", 1).await).await?;
     result!(beside, 1, is_replay: false);
 
-    let failed = async || Ok(answer!(fail(&other, "failed", Failure::SoldOut).await, Err(Failure::SoldOut)));
+    let failed = async || {
+        answer!(fail(&other, "failed", Failure::SoldOut).await, Err(Failure::SoldOut));
+        Ok(())
+    };
     let told = async |tx: &mut Tx<'_, DB>| fail(tx, "failed", Failure::Busy).await;
     answer!(behind(&idem, failed, told).await?, Err(Failure::SoldOut));
-    let paid = async || Ok(answer!(settle(&other, 1, "A", 5).await, Ok(_)));
+    let paid = async || {
+        answer!(settle(&other, 1, "A", 5).await, Ok(_));
+        Ok(())
+    };
     let other_payment = behind(&idem, paid, async |tx: &mut Tx<'_, DB>| settle(tx, 1, "B", 5).await).await?;
     answer!(other_payment,
         Err(PayError::Transition(TransitionError::OtherCause { recorded: Some(cause), .. })) if cause == "A");
@@ -509,7 +519,10 @@ async fn transitions_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -
     let order = OrderStatus::row;
     let rival = |order_id| {
         let other = other.clone();
-        async move || Ok(answer!(pay(&other, order_id, "A", false).await, Ok(Outcome::Applied(_))))
+        async move || {
+            answer!(pay(&other, order_id, "A", false).await, Ok(Outcome::Applied(_)));
+            Ok(())
+        }
     };
     let same = behind(&idem, rival(1), async |tx| order(1).fire(trade("A")).cause("A").run(tx).await).await?;
     answer!(same, Ok(Outcome::Replayed(row)) if row.version() == 1);
@@ -521,7 +534,8 @@ async fn transitions_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -
     answer!(pay(&other, 4, "A", false).await, Ok(Outcome::Applied(_)));
     let shipped = async || {
         let ship = Ship { carrier: "sf".to_owned() };
-        Ok(answer!(order(4).fire(ship).cause("S").run(&other).await, Ok(Outcome::Applied(_))))
+        answer!(order(4).fire(ship).cause("S").run(&other).await, Ok(Outcome::Applied(_)));
+        Ok(())
     };
     let refunded = behind(&idem, shipped, async |tx| order(4).fire(Refund).cause("R").run(tx).await).await?;
     answer!(refunded, Ok(Outcome::Applied(row)) if row.version() == 3);
@@ -530,7 +544,10 @@ async fn transitions_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -
 
     // One cause redeems one coupon, and the rival has taken the other one.
     let redeem = |code: &str| Coupon::row(7, code.to_owned()).fire(Redeem { order_id: 1 }).cause("O");
-    let redeemed = async || Ok(answer!(redeem("a").run(&other).await, Ok(Outcome::Applied(_))));
+    let redeemed = async || {
+        answer!(redeem("a").run(&other).await, Ok(Outcome::Applied(_)));
+        Ok(())
+    };
     let second = behind(&idem, redeemed, async |tx| redeem("b").run(tx).await).await?;
     answer!(second, Err(TransitionError::Mismatch { .. }));
     ensure!(status(&db, 4).await? == "refunded 3", "{}", status(&db, 4).await?);
@@ -544,7 +561,10 @@ async fn creations_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -> 
     let create = |cart_id, buyer, cause: &str| Cart::create(creation::new(cart_id, buyer, 500)).cause(cause);
     let rival = |cart_id, buyer| {
         let other = other.clone();
-        async move || Ok(answer!(create(cart_id, buyer, &format!("R{cart_id}")).run(&other).await, Ok(Created::New(_))))
+        async move || {
+            answer!(create(cart_id, buyer, &format!("R{cart_id}")).run(&other).await, Ok(Created::New(_)));
+            Ok(())
+        }
     };
     let caused = behind(&idem, rival(1, 1), async |tx| create(11, 1, "R1").run(tx).await).await?;
     answer!(caused, Ok(Created::Replayed(row)) if *row.id() == 1);
@@ -557,7 +577,8 @@ async fn creations_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -> 
     answer!(create(4, 4, "R4").run(&other).await, Ok(Created::New(_)));
     let round = async || {
         answer!(Cart::row(4).fire(Close).cause("C").run(&other).await, Ok(Outcome::Applied(_)));
-        Ok(answer!(Cart::row(4).fire(Reopen).cause("O").run(&other).await, Ok(Outcome::Applied(_))))
+        answer!(Cart::row(4).fire(Reopen).cause("O").run(&other).await, Ok(Outcome::Applied(_)));
+        Ok(())
     };
     let closed = behind(&idem, round, async |tx| Cart::row(4).fire(Close).cause("C").run(tx).await).await?;
     answer!(closed, Ok(Outcome::Replayed(row)) if row.version() == 2);
