@@ -5,6 +5,7 @@ mod create;
 mod fire;
 mod graph;
 mod guard;
+mod hidden;
 mod lock;
 mod note;
 mod repair;

@@ -3,16 +3,14 @@
 
 use std::time::Duration;
 
-use futures_util::future::poll_immediate;
 use idem_runtime::prelude::*;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::{MySql, Postgres};
 
-use crate::acts::{Gate, act, create_tables, effect, insist, left, result, run, until_waiting, write, write_at};
+use crate::acts::{act, create_tables, effect, insist, left, result, run, until_waiting, write};
 use crate::answers::answer;
-use crate::claims::with_option;
 use crate::settle::PayError;
 use crate::support::{Engine, Suite, TestDb, TestResult, count_statements, ensure, on_engines, on_every_engine};
 
@@ -37,12 +35,6 @@ pub(crate) fn add(suite: &mut Suite) {
         [i44_i62_a_record_that_is_removed_meanwhile, i56_a_record_that_the_snapshot_does_not_show]
     );
     on_engines!(suite, [MySql], "the others have no modes", [i23_a_mode_that_cuts_long_values_off]);
-    on_engines!(
-        suite,
-        [Postgres],
-        "the isolation of a session is set in its URL",
-        [i61_the_loser_sees_the_winner_at_every_isolation]
-    );
 }
 
 /// How a body ends.
@@ -310,35 +302,4 @@ async fn i56_a_record_that_the_snapshot_does_not_show<DB: Engine>(db: TestDb<DB>
     result!(write(&mut *tx, "l", 1).await, 1, is_replay: false);
     tx.commit().await?;
     left(&db, ["k,l", "k:2,l:2"]).await
-}
-
-/// It waits for the winner, and is told the result or to come again: never that there is nothing.
-async fn i61_the_loser_sees_the_winner_at_every_isolation<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    create_tables(&db).await?;
-    for (key, isolation) in [("rc", "read committed"), ("rr", "repeatable read"), ("s", "serializable")] {
-        let strict = with_option(&db, "default_transaction_isolation", isolation)?;
-        let processes = [strict.idem(1).await?, strict.idem(1).await?];
-        let gate = Gate::closed();
-        let (idem, at) = (processes[0].clone(), gate.clone());
-        let winner = tokio::spawn(async move { write_at(&idem, key, at).await });
-        gate.arrival().await?;
-        let loser = write(&processes[1], key, 1);
-        tokio::pin!(loser);
-        ensure!(poll_immediate(&mut loser).await.is_none(), "the loser waits");
-        let (answer, won) = futures_util::future::join(loser, async {
-            let waits = until_waiting(&db, 1).await;
-            gate.open();
-            waits?;
-            Ok::<_, crate::support::BoxError>(winner.await?)
-        })
-        .await;
-        result!(won?, 1, is_replay: false);
-        match answer {
-            Ok(once) if once.is_replay() => {}
-            Err(PayError::Idem(Error::Retry(_))) if isolation != "read committed" => {}
-            other => return Err(format!("{isolation}: {other:?}").into()),
-        }
-        result!(insist(|| write(&processes[1], key, 1)).await, 1, is_replay: true);
-    }
-    left(&db, ["rc,rr,s", "rc:2,rr:2,s:2"]).await
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use idem_runtime::prelude::*;
-use sqlx::mysql::MySqlPoolOptions;
-use sqlx::{Executor as _, MySql, Postgres, Sqlite};
+use sqlx::{MySql, Sqlite};
 use tokio::task::{JoinHandle, JoinSet, yield_now};
 use tokio::time::Instant;
 
-use crate::acts::{Gate, act, create_tables, effect, effects, insist, left, result, until_waiting, write, write_at};
+use crate::acts::{Gate, act, create_tables, effect, insist, left, result, until_waiting, write, write_at};
 use crate::answers::answer;
 use crate::settle::PayError;
 use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine, release_together, sql};
@@ -36,14 +35,7 @@ pub(crate) fn add(suite: &mut Suite) {
         ]
     );
     on_engines!(suite, [MySql], "gap locks are InnoDB's", [i57_adjacent_new_keys_do_not_deadlock]);
-    suite.add("races_with_innodb_snapshot_isolation", races_with_innodb_snapshot_isolation);
     on_engines!(suite, [Sqlite], "one writer at a time is SQLite's", [i64_sixteen_writers_are_never_busy]);
-    on_engines!(
-        suite,
-        [Postgres],
-        "the isolation of a session is set in its URL",
-        [races_at_repeatable_read, races_at_serializable]
-    );
 }
 
 type Answer = Result<Once<i64>, PayError>;
@@ -409,45 +401,6 @@ async fn a_waiting_call_that_is_dropped_changes_nothing<DB: Engine>(db: TestDb<D
     left(&db, ["k", "k:2"]).await
 }
 
-/// Races for new keys: a first answer is right or `Retry` or `InProgress`, the last one is right.
-async fn race<DB: Engine>(db: &TestDb<DB>, processes: [Idem<DB>; 2]) -> TestResult {
-    create_tables(db).await?;
-    for round in 0..8 {
-        let answers = release_together(|task| {
-            let (idem, key) = (processes[task % 2].clone(), round.to_string());
-            async move {
-                match write(&idem, &key, 1).await {
-                    Err(PayError::Idem(Error::Retry(_) | Error::InProgress { .. })) => {
-                        insist(|| write(&idem, &key, 1)).await
-                    }
-                    answer => answer,
-                }
-            }
-        });
-        let answers: Vec<_> = answers.await?.into_iter().collect::<Result<_, _>>()?;
-        let executed = answers.iter().filter(|once| !once.is_replay()).count();
-        ensure!(executed == 1, "{executed} calls ran in round {round}");
-    }
-    ensure!(effects(db).await? == "0,1,2,3,4,5,6,7", "{}", effects(db).await?);
-    Ok(())
-}
-
-async fn races_at_repeatable_read<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    races_at(db, "repeatable read").await
-}
-
-async fn races_at_serializable<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    races_at(db, "serializable").await
-}
-
-async fn races_at<DB: Engine>(db: TestDb<DB>, isolation: &str) -> TestResult {
-    let strict = with_option(&db, "default_transaction_isolation", isolation)?;
-    let processes = [strict.idem(8).await?, strict.idem(8).await?];
-    let found = DB::rows(processes[0].pool(), "SHOW transaction_isolation".into()).await?;
-    ensure!(found == [[isolation]], "{found:?}");
-    race(&db, processes).await
-}
-
 /// The same database of PostgreSQL, with sessions that begin with a setting of their own.
 pub(crate) fn with_option<DB: Engine>(
     db: &TestDb<DB>,
@@ -457,24 +410,4 @@ pub(crate) fn with_option<DB: Engine>(
     let mark = if db.url().contains('?') { '&' } else { '?' };
     let value = value.replace(' ', "%20");
     TestDb::attach(format!("{}{mark}options[{name}]={value}", db.url()))
-}
-
-async fn races_with_innodb_snapshot_isolation(db: TestDb<MySql>) -> TestResult {
-    let snapshot = async || {
-        let pool = MySqlPoolOptions::new().max_connections(8).after_connect(|connection, _| {
-            Box::pin(async move {
-                connection.execute("SET SESSION innodb_snapshot_isolation = ON").await?;
-                Ok(())
-            })
-        });
-        let idem = Idem::builder(pool.connect_lazy_with(MySql::options(db.url())?)).build().await?;
-        idem.migrate().await?;
-        Ok::<_, crate::support::BoxError>(idem)
-    };
-    let processes = [snapshot().await?, snapshot().await?];
-    let outcome = race(&db, processes.clone()).await;
-    for idem in processes {
-        idem.pool().close().await;
-    }
-    outcome
 }

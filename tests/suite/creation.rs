@@ -1,5 +1,6 @@
 //! How a row begins, and what is told when it has begun before.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use idem_runtime::prelude::*;
@@ -319,22 +320,34 @@ const ROUNDS: i64 = 20;
 
 /// The same request from many tasks, each with an identifier of its own: one row, and everybody is told of it.
 async fn creations_of_one_cause<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    race_creations(&db, true, |round, task| new(round * 100 + task, round, 500)).await
+    race_once(&db, true, |round, task| new(round * 100 + task, round, 500)).await
 }
 
 /// Many requests for one key: one row is open.
 async fn creations_of_one_key<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    race_creations(&db, false, |round, task| new(round * 100 + task, round, 500)).await
+    race_once(&db, false, |round, task| new(round * 100 + task, round, 500)).await
 }
 
 async fn creations_of_one_identifier<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    race_creations(&db, false, |round, task| new(round, round * 100 + task, 500)).await
+    race_once(&db, false, |round, task| new(round, round * 100 + task, 500)).await
 }
 
-async fn race_creations<DB: Engine>(db: &TestDb<DB>, caused: bool, new: fn(i64, i64) -> cart::New) -> TestResult {
+async fn race_once<DB: Engine>(db: &TestDb<DB>, caused: bool, new: fn(i64, i64) -> cart::New) -> TestResult {
     create_tables(db).await?;
-    let idem = db.idem(8).await?;
-    for round in 0..ROUNDS {
+    race_creations(db, &db.idem(8).await?, 0..ROUNDS, caused, new).await
+}
+
+/// Many creations at once, in each of the rounds: of one cause, or of one that differs or is none.
+pub(crate) async fn race_creations<DB: Engine>(
+    db: &TestDb<DB>,
+    idem: &Idem<DB>,
+    rounds: Range<i64>,
+    caused: bool,
+    new: fn(i64, i64) -> cart::New,
+) -> TestResult {
+    let before = count(db, "carts").await?;
+    let expected = before + rounds.end - rounds.start;
+    for round in rounds {
         let answers = release_together(|task| {
             let (idem, task) = (idem.clone(), i64::try_from(task).unwrap_or_default());
             async move { create_until_told(&idem, &new(round, task), caused.then_some(round), task % 2 == 0).await }
@@ -356,7 +369,8 @@ async fn race_creations<DB: Engine>(db: &TestDb<DB>, caused: bool, new: fn(i64, 
         ids.dedup();
         ensure!(made == 1 && ids.len() == 1, "in round {round}: {made} made, {ids:?}");
     }
-    ensure!(count(db, "carts").await? == ROUNDS && count(db, "carts_history").await? == ROUNDS, "one row a round");
+    let found = [count(db, "carts").await?, count(db, "carts_history").await?];
+    ensure!(found == [expected, expected], "one row a round: {found:?} of {expected}");
     Ok(())
 }
 

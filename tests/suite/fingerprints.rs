@@ -54,7 +54,8 @@ async fn i37_every_status_compares_the_payload<DB: Engine>(db: TestDb<DB>) -> Te
     create_tables(&db).await?;
     result!(write(&processes[0], "k", 1).await, 1, is_replay: false);
     let nothing = "result = NULL, completed_at = NULL";
-    let states = [(2, "result = '1'"), (2, "result = 'not JSON'"), (1, nothing), (4, nothing)];
+    let error = r#"result = '"SoldOut"', completed_at = created_at"#;
+    let states = [(2, "result = '1'"), (2, "result = 'not JSON'"), (3, error), (1, nothing), (4, nothing)];
     for (status, state) in states {
         db.execute(format!("UPDATE idem_record SET status = {status}, {state}")).await?;
         for idem in &processes {

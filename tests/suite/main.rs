@@ -17,6 +17,7 @@ mod fingerprints;
 mod foreign;
 mod guard;
 mod interleavings;
+mod isolation;
 mod joining;
 mod keys;
 mod locks;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
     foreign::add(&mut suite);
     guard::add(&mut suite);
     interleavings::add(&mut suite);
+    isolation::add(&mut suite);
     joining::add(&mut suite);
     keys::add(&mut suite);
     locks::add(&mut suite);

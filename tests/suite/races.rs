@@ -1,6 +1,8 @@
 //! The entry of a history names the true source, whatever its row was when the event first looked at it; and what is
 //! left when nobody waits for the answer.
 
+use std::ops::Range;
+
 use idem_runtime::machine::Handle;
 use idem_runtime::prelude::*;
 use tokio::sync::Mutex;
@@ -92,18 +94,24 @@ async fn send<DB: Engine>(
 }
 
 async fn multi_source_against_a_transition<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    refund_and_ship_together(db, false).await
+    create_tables(&db).await?;
+    refund_and_ship_together(&db, &db.idem(8).await?, 0..ROUNDS, false).await
 }
 
 async fn multi_source_against_a_transition_in_a_transaction<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    refund_and_ship_together(db, true).await
+    create_tables(&db).await?;
+    refund_and_ship_together(&db, &db.idem(8).await?, 0..ROUNDS, true).await
 }
 
-async fn refund_and_ship_together<DB: Engine>(db: TestDb<DB>, in_transaction: bool) -> TestResult {
-    create_tables(&db).await?;
-    let idem = db.idem(8).await?;
-    for order_id in 0..ROUNDS {
-        new_paid_order(&db, order_id).await?;
+/// Both at once at each of the orders.
+pub(crate) async fn refund_and_ship_together<DB: Engine>(
+    db: &TestDb<DB>,
+    idem: &Idem<DB>,
+    orders: Range<i64>,
+    in_transaction: bool,
+) -> TestResult {
+    for order_id in orders {
+        new_paid_order(db, order_id).await?;
         let answers = release_together(|task| {
             let idem = idem.clone();
             async move { fire_until_told(&idem, order_id, in_transaction, task % 2 == 0).await }
@@ -111,7 +119,7 @@ async fn refund_and_ship_together<DB: Engine>(db: TestDb<DB>, in_transaction: bo
         for answer in answers.await? {
             answer!(answer, Ok(()) | Err(TransitionError::Illegal { current: "Refunded", event: "ship", .. }));
         }
-        let entries = history(&db, order_id).await?;
+        let entries = history(db, order_id).await?;
         let both = "2 paid shipped ship NULL\n3 shipped refunded refund R";
         ensure!(entries == both || entries == "2 paid refunded refund R", "in round {order_id}: {entries}");
     }

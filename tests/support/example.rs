@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A command that runs an example. `cargo test --test ..` alone builds none, so they are built here, once.
+/// A command that runs an example. `cargo test --test ..` alone builds none, so they are built here, once, with the
+/// features of the whole workspace: those of one package would be another build of the runtime.
 pub(crate) fn command(name: &str) -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(build).join(name).with_extension(std::env::consts::EXE_EXTENSION);
@@ -15,7 +16,7 @@ pub(crate) fn command(name: &str) -> Command {
 
 fn build() -> PathBuf {
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--examples"])
+        .args(["build", "--quiet", "--workspace", "--examples"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(built.expect("cargo starts").success(), "the examples do not build");

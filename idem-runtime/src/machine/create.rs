@@ -6,6 +6,7 @@ use futures_core::future::BoxFuture;
 use serde::Serialize;
 
 use super::fire::line::{Line, Plan, Query};
+use super::hidden::unexplained;
 use super::note::{CheckedNote, Note};
 use super::row::{Row, status_and_version};
 use super::statement::{Bind, CreateSql, Statement};
@@ -216,7 +217,10 @@ impl<M: StateMachine, N: NewRow<M>> Begin<M, N> {
             match self.find(seat.again()).await? {
                 Some(created) => return Ok(created),
                 // Not one of the machine's own indexes then, or an entry that should not be there.
-                None if looks_left == 0 => return Err(TransitionError::Database(collision)),
+                None if looks_left == 0 => {
+                    let mut line = Line::open(seat.again(), Plan::READING).await?;
+                    return Err(unexplained::<M, DB>(collision, &mut line).await);
+                }
                 None => {}
             }
         }

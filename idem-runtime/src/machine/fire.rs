@@ -4,6 +4,7 @@ use futures_core::future::BoxFuture;
 use serde::Serialize;
 
 use super::answer::{Decision, Outcome, Question, Reading};
+use super::hidden::unexplained;
 use super::note::{CheckedNote, Note};
 use super::row::Row;
 use super::statement::{Bind, Statement};
@@ -220,30 +221,32 @@ impl<M: StateMachine, E: EventOf<M>> Shot<M, E> {
         M: MachineOn<DB>,
         E: Fields<DB>,
     {
-        let mut unexplained = None;
+        let mut collision = None;
         for _ in 0..LOOKS {
-            let (reading, collision) = match self.attempt(line).await? {
+            let (reading, collided) = match self.attempt(line).await? {
                 Try::Applied(version) => {
                     return Ok(Outcome::Applied(Row::new(self.id.clone(), E::Target::STATE, version)));
                 }
                 Try::Missed(reading) => (reading, None),
                 Try::Collided(error, reading) => (reading, Some(error)),
             };
-            match (self.judge(reading, line).await?, collision) {
+            match (self.judge(reading, line).await?, collided) {
                 (Some(outcome), _) => return Ok(outcome),
                 (None, Some(error)) => {
                     self.check_unique_while(line).await?;
                     // Not the cause's entry then, but one that should not be there, such as one of this version.
                     if E::SQL.blocked.is_none() {
-                        return Err(TransitionError::Database(error));
+                        return Err(unexplained::<M, DB>(error, line).await);
                     }
-                    unexplained = Some(error);
+                    collision = Some(error);
                 }
                 (None, None) => {}
             }
         }
-        let changed = || TransitionError::Retry(sqlx::Error::Protocol("the row changed at every look".to_owned()));
-        Err(unexplained.map_or_else(changed, TransitionError::Database))
+        match collision {
+            Some(error) => Err(unexplained::<M, DB>(error, line).await),
+            None => Err(TransitionError::Retry(sqlx::Error::Protocol("the row changed at every look".to_owned()))),
+        }
     }
 
     /// After a collision: fails when another row keeps this one out of the target.

@@ -6,6 +6,7 @@ use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use idem_runtime::__steps::Step;
 use idem_runtime::{Idem, SqlDialect};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
@@ -13,8 +14,8 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions as _, Connection, Database, Decode, Encode, MySql, Pool, Postgres,
-    Row as _, Sqlite, Type,
+    AssertSqlSafe, Column as _, ConnectOptions as _, Connection, Database, Decode, Encode, Executor as _, MySql, Pool,
+    Postgres, Row as _, Sqlite, Type,
 };
 
 use super::BoxError;
@@ -43,6 +44,13 @@ macro_rules! engine_calls {
 
         fn affected(done: &Self::QueryResult) -> u64 {
             done.rows_affected()
+        }
+
+        fn set_up<'c>(
+            connection: &'c mut Self::Connection,
+            sql: &'static str,
+        ) -> BoxFuture<'c, Result<(), sqlx::Error>> {
+            Box::pin(async move { connection.execute(sqlx::raw_sql(sql)).await.map(drop) })
         }
     };
 }
@@ -102,6 +110,8 @@ pub(crate) trait Engine: SqlDialect + Counted {
     fn cells(row: &Self::Row) -> Vec<String>;
     /// The number of rows that a statement affected.
     fn affected(done: &Self::QueryResult) -> u64;
+    /// Runs a statement that changes the session.
+    fn set_up<'c>(connection: &'c mut Self::Connection, sql: &'static str) -> BoxFuture<'c, Result<(), sqlx::Error>>;
 }
 
 /// A database of one test's own. Clones are the same database.
@@ -148,7 +158,11 @@ impl<DB: Engine> TestDb<DB> {
 
     /// A new pool, like that of one more process.
     pub(crate) fn pool(&self, max_connections: u32) -> Result<Pool<DB>, BoxError> {
-        let pool = pool_options(max_connections).connect_lazy_with(DB::options(self.url())?);
+        self.open(pool_options(max_connections))
+    }
+
+    fn open(&self, options: PoolOptions<DB>) -> Result<Pool<DB>, BoxError> {
+        let pool = options.connect_lazy_with(DB::options(self.url())?);
         self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner).push(pool.clone());
         Ok(pool)
     }
@@ -156,6 +170,14 @@ impl<DB: Engine> TestDb<DB> {
     /// A new engine of idem on a new pool, like that of one more process, with the tables of idem in place.
     pub(crate) async fn idem(&self, max_connections: u32) -> Result<Idem<DB>, BoxError> {
         let idem = Idem::builder(self.pool(max_connections)?).build().await?;
+        idem.migrate().await?;
+        Ok(idem)
+    }
+
+    /// Likewise, with sessions that a statement has changed before their first use.
+    pub(crate) async fn idem_after(&self, sql: &'static str, max_connections: u32) -> Result<Idem<DB>, BoxError> {
+        let options = pool_options(max_connections).after_connect(move |connection, _| DB::set_up(connection, sql));
+        let idem = Idem::builder(self.open(options)?).build().await?;
         idem.migrate().await?;
         Ok(idem)
     }

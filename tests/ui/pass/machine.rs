@@ -1,3 +1,5 @@
+//! What a user writes: callbacks, rows whose state is known by type, code for any database.
+
 use idem_runtime::prelude::*;
 use order_status::{Cancel, Paid, Pay, Pending, Refund};
 
@@ -10,22 +12,32 @@ use order_status::{Cancel, Paid, Pay, Pending, Refund};
 #[transition(cancel: Pending        => Cancelled)]
 #[transition(refund: Paid | Shipped => Refunded)]
 pub enum OrderStatus {
+    /// It was placed.
     #[state(initial)]
     Pending,
+    /// The money is there.
     Paid,
+    /// It is on its way.
     Shipped,
+    /// It has arrived.
     #[state(terminal)]
     Done,
+    /// Nobody pays any more.
     #[state(terminal)]
     Cancelled,
+    /// The money went back.
     #[state(terminal)]
     Refunded,
 }
 
 async fn callback(tx: &mut Tx<'_, sqlx::Sqlite>, trade_no: String) -> Result<(), TransitionError> {
     match OrderStatus::row(42).fire(Pay { trade_no: trade_no.clone() }).cause(&trade_no).run(&mut *tx).await? {
-        Outcome::Applied(row) => drop::<Row<OrderStatus, Paid>>(row),
-        Outcome::Replayed(row) | Outcome::Already(row) => drop::<Row<OrderStatus>>(row),
+        Outcome::Applied(row) => {
+            let _: Row<OrderStatus, Paid> = row;
+        }
+        Outcome::Replayed(row) | Outcome::Already(row) => {
+            let _: Row<OrderStatus> = row;
+        }
     }
     Ok(())
 }
@@ -34,8 +46,8 @@ async fn callback(tx: &mut Tx<'_, sqlx::Sqlite>, trade_no: String) -> Result<(),
 async fn typed<DB: SqlDialect>(idem: &Idem<DB>, trade_no: String) -> Result<(), TransitionError> {
     let order: Row<OrderStatus, Pending> = OrderStatus::row(42).load(idem).await?.in_state()?;
     let paid: Row<OrderStatus, Paid> = order.fire(Pay { trade_no }).run(idem).await?.expect_applied()?;
-    drop(paid.fire(Refund).run(idem).await?);
-    drop(OrderStatus::row(42).fire(Cancel).expect_version(3).run(idem).await?);
+    let _ = paid.fire(Refund).run(idem).await?;
+    let _ = OrderStatus::row(42).fire(Cancel).expect_version(3).run(idem).await?;
     Ok(())
 }
 

@@ -55,14 +55,18 @@ impl<'c, DB: SqlDialect> Borrowed<'c, DB> {
         ask::<DB>(self.connection, query).await
     }
 
+    /// Whether sqlx has opened a transaction on it.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        DB::TransactionManager::get_transaction_depth(self.connection) > 0
+    }
+
     async fn simple(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
         ask::<DB>(self.connection, sqlx::raw_sql(sql)).await.map(drop)
     }
 
     /// Opens what the effect is undone by: a savepoint inside of a transaction, a transaction outside of one.
     pub(super) async fn begin_effect(&mut self) -> Result<(), Error> {
-        let in_transaction = DB::TransactionManager::get_transaction_depth(self.connection) > 0;
-        let begin = (!in_transaction).then(|| AssertSqlSafe(DB::BEGIN).into_sql_str());
+        let begin = (!self.is_in_transaction()).then(|| AssertSqlSafe(DB::BEGIN).into_sql_str());
         match DB::TransactionManager::begin(self.connection, begin).await {
             Ok(()) => self.in_effect = true,
             // An earlier error has ended the transaction, and nobody has told sqlx.
@@ -101,8 +105,7 @@ impl<'c, DB: SqlDialect> Borrowed<'c, DB> {
 
     /// What an error of a statement that moves the row means: outside of a transaction it commits by itself.
     pub(super) fn error(&self, error: sqlx::Error) -> Error {
-        let alone = DB::TransactionManager::get_transaction_depth(self.connection) == 0;
-        if alone { Error::commit::<DB>(error) } else { Error::statement::<DB>(error) }
+        if self.is_in_transaction() { Error::statement::<DB>(error) } else { Error::commit::<DB>(error) }
     }
 
     /// After a failed statement the savepoint is what keeps the caller's transaction alive.

@@ -118,6 +118,16 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         }
     }
 
+    /// Whether it is part of a transaction of the caller's, which has begun before.
+    pub(in crate::machine) fn is_in_callers(&self) -> bool {
+        match self {
+            Self::Caller(_) => true,
+            Self::Own(tx) => tx.level() > 0,
+            Self::Alone(_) => false,
+            Self::Borrowed(borrowed) => borrowed.is_in_transaction(),
+        }
+    }
+
     /// Begins an effect in several statements: a future that is dropped between them leaves a transaction that keeps
     /// nothing.
     pub(in crate::machine) async fn begin_effect(&mut self) -> Result<(), Error> {
