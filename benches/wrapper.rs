@@ -7,8 +7,6 @@
 //! Each round runs a number of new calls and of replays in both ways, turn by turn, and compares their times; the medians
 //! of the ratios are printed. Only ratios mean something: a machine is fast or slow for both.
 
-#![expect(missing_docs, reason = "a program documents itself above")]
-
 use std::time::{Duration, Instant};
 
 use idem_runtime::prelude::*;

@@ -200,6 +200,10 @@ async fn i52_an_older_shape_is_upgraded_or_undecodable<DB: Engine>(db: TestDb<DB
     let upgrade = |first: First| Second { number: first.number.to_string(), paid: None };
     let number = "5".to_owned();
     answer!(second().upgrade(upgrade).run(body).await, Ok(receipt) if receipt == Second { number, paid: None });
+    // An upgraded result is a replay like any other.
+    let number = idem.once("test.shape", "k").upgrade(|first: First| Once::from(first.number));
+    let once = number.run(async |_| Err::<_, PayError>(PayError::Refused));
+    result!(once.await, 5, is_replay: true);
     // What is neither the one nor the other stays what it was.
     answer!(second().upgrade(|_: bool| unreachable!()).run(body).await, Err(PayError::Idem(Error::Undecodable(_))));
     // A record of before there were kinds is read by its shape alone.

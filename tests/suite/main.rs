@@ -31,6 +31,7 @@ mod prepared;
 mod races;
 mod releases;
 mod reports;
+mod reruns;
 mod results;
 mod rows;
 mod schema_changes;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
     races::add(&mut suite);
     releases::add(&mut suite);
     reports::add(&mut suite);
+    reruns::add(&mut suite);
     results::add(&mut suite);
     rows::add(&mut suite);
     schema_changes::add(&mut suite);

@@ -1,8 +1,10 @@
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 
 use crate::record::Record;
@@ -64,12 +66,12 @@ impl InFlight {
         let place = self.place((scope, key.to_owned()));
         let mut ended = place.flight().ended.subscribe();
         let turn = Arc::clone(&place.flight().turn);
+        // An answer that is there comes first: the turn of a call that has ended is free as well.
         let joined = async {
-            // An answer that is there comes first: the turn of a call that has ended is free as well.
-            tokio::select! {
-                biased;
-                Ok(record) = ended.wait_for(Option::is_some) => Err(record.clone()),
-                held = turn.lock_owned() => Ok(held),
+            let (ended, turn) = (pin!(ended.wait_for(Option::is_some)), pin!(turn.lock_owned()));
+            match select(ended, turn).await {
+                Either::Left((ended, _)) => Err(ended.ok().and_then(|record| record.clone())),
+                Either::Right((held, _)) => Ok(held),
             }
         };
         let joined = if wait.is_zero() { joined.now_or_never() } else { tokio::time::timeout(wait, joined).await.ok() };

@@ -107,6 +107,9 @@ pub trait Answer: Sized {
     const IS_UNIT: bool;
     #[doc(hidden)]
     fn kind() -> String;
+    /// Itself, as an earlier call's.
+    #[doc(hidden)]
+    fn replayed(self) -> Self;
     #[doc(hidden)]
     fn store(&self) -> serde_json::Result<String>;
     #[doc(hidden)]
@@ -119,6 +122,10 @@ impl<T: Serialize + DeserializeOwned> Answer for T {
 
     fn kind() -> String {
         kind::of::<T>()
+    }
+
+    fn replayed(self) -> Self {
+        self
     }
 
     fn store(&self) -> serde_json::Result<String> {
@@ -136,6 +143,10 @@ impl<T: Serialize + DeserializeOwned> Answer for Once<T> {
 
     fn kind() -> String {
         kind::of::<T>()
+    }
+
+    fn replayed(self) -> Self {
+        Self { is_replay: true, ..self }
     }
 
     fn store(&self) -> serde_json::Result<String> {
@@ -171,6 +182,7 @@ pub struct Codec<R, T, E> {
     join: fn(Result<T, E>) -> R,
     is_unit: bool,
     kind: fn() -> String,
+    replayed: fn(T) -> T,
     store: fn(&T) -> serde_json::Result<String>,
     restore: fn(&str) -> serde_json::Result<T>,
     carry: fn(Error) -> E,
@@ -190,6 +202,7 @@ pub fn codec<R: IsResult<Ok = T, Err = E>, T: Answer, E: CarriesError>() -> Code
         join: R::from_result,
         is_unit: T::IS_UNIT,
         kind: T::kind,
+        replayed: T::replayed,
         store: T::store,
         restore: T::restore,
         carry: E::carry,
@@ -205,7 +218,8 @@ where
     T: 'static,
     Old: DeserializeOwned + 'static,
 {
-    let read = move |text: &str| json::from_str(text).map(upgrade);
+    let replayed = codec.replayed;
+    let read = move |text: &str| json::from_str(text).map(|old| replayed(upgrade(old)));
     Codec { upgrade: Some(Box::new(read)), ..codec }
 }
 

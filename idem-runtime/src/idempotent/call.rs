@@ -31,7 +31,7 @@ pub enum Opened<'t, DB: SqlDialect, R> {
 pub struct Claimed<'t, DB: SqlDialect> {
     // Declared in the order in which they are dropped: the next call comes when the rollback is on its way.
     tx: Tx<'t, DB>,
-    claim: Claim,
+    claim: Box<Claim>,
     inside: Inside,
     own: Option<Own<'t, DB>>,
 }
@@ -90,12 +90,12 @@ struct Theirs {
     committed: bool,
 }
 
-async fn claim<'t, DB: SqlDialect>(
-    seat: SeatKind<'t, DB>,
+async fn claim<DB: SqlDialect>(
+    seat: SeatKind<'_, DB>,
     spec: Spec,
     key: Key,
     payload: Fingerprint,
-) -> Result<Found<'t, DB>, Error> {
+) -> Result<Found<'_, DB>, Error> {
     let claim = Claim { spec, key: key.finish()?, fingerprint: payload.finish()?, owner: new_owner() };
     match seat {
         SeatKind::Tx(root, level) => {
@@ -114,7 +114,7 @@ pub(super) fn new_owner() -> String {
 }
 
 /// In a transaction of our own, after a call of this process that runs has ended without an answer.
-async fn claim_first<'t, DB: SqlDialect>(idem: &'t Idem<DB>, claim: Claim) -> Result<Found<'t, DB>, Error> {
+async fn claim_first<DB: SqlDialect>(idem: &Idem<DB>, claim: Claim) -> Result<Found<'_, DB>, Error> {
     idem.check_second_writer()?;
     let until = Instant::now() + claim.spec.wait;
     let turn = match idem.in_flight().join(claim.spec.scope, &claim.key, claim.spec.wait).await {
@@ -131,11 +131,7 @@ async fn claim_first<'t, DB: SqlDialect>(idem: &'t Idem<DB>, claim: Claim) -> Re
 }
 
 /// What the database gives up before the body ran is tried again.
-async fn claim_in_turn<'t, DB: SqlDialect>(
-    own: Own<'t, DB>,
-    claim: Claim,
-    until: Instant,
-) -> Result<Found<'t, DB>, Error> {
+async fn claim_in_turn<DB: SqlDialect>(own: Own<'_, DB>, claim: Claim, until: Instant) -> Result<Found<'_, DB>, Error> {
     let mut pauses = backoff::pauses();
     loop {
         let tx = own.idem.open().await?;
@@ -185,7 +181,7 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
         match self {
             Self::Ours(tx) => {
                 let inside = Inside::new(own.as_ref().map(|own| own.idem.id()));
-                Ok(Found::Ours(Claimed { tx, claim, inside, own }))
+                Ok(Found::Ours(Claimed { tx, claim: Box::new(claim), inside, own }))
             }
             Self::Theirs(record) => {
                 let (record, committed) = (Arc::new(record), own.is_some());
@@ -300,7 +296,7 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
 
 /// A claim whose transaction is lent to its body.
 pub(super) struct WithoutTx<'t, DB: SqlDialect> {
-    claim: Claim,
+    claim: Box<Claim>,
     inside: Inside,
     own: Option<Own<'t, DB>>,
 }
@@ -315,16 +311,16 @@ impl<'t, DB: SqlDialect> WithoutTx<'t, DB> {
 /// A call that did not end as its body did, and all that it takes to claim its key again.
 struct Unended<'t, DB: SqlDialect> {
     error: Error,
-    claim: Claim,
+    claim: Box<Claim>,
     own: Option<Own<'t, DB>>,
 }
 
-async fn claim_again<'t, DB: SqlDialect>(own: Own<'t, DB>, mut claim: Claim) -> Result<Found<'t, DB>, Error> {
+async fn claim_again<DB: SqlDialect>(own: Own<'_, DB>, mut claim: Box<Claim>) -> Result<Found<'_, DB>, Error> {
     claim.spec.reruns -= 1;
     claim.owner = new_owner();
     if let Some(pause) = backoff::pauses().next() {
         tokio::time::sleep(pause).await;
     }
     let until = Instant::now() + claim.spec.wait;
-    claim_in_turn(own, claim, until).await
+    claim_in_turn(own, *claim, until).await
 }
