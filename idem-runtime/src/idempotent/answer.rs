@@ -109,6 +109,7 @@ pub trait Answer: Sized {
     fn kind() -> String;
     /// Itself, as an earlier call's.
     #[doc(hidden)]
+    #[must_use]
     fn replayed(self) -> Self;
     #[doc(hidden)]
     fn store(&self) -> serde_json::Result<String>;
