@@ -78,7 +78,7 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 /// - `payload = ..`, the same way, is what must not differ between two calls with one key; else the answer is `Mismatch`.
 /// - `wait = "2s"`, how long a duplicate of a running call waits for it; `"0s"`, not at all. 2 s when not given.
 /// - `retain(result = "7d", key = forever)`, how long the result and the key are kept once the call has ended. After the
-///   result's time the answer is `Gone`, and the body runs again only after the key's. A key without a time is kept for
+///   result's time the answer is `Gone`; after the key's the record may be removed. A key without a time is kept for
 ///   ever, and a result without one as long as its key.
 /// - `record_err = path`, a `fn(&E) -> bool`: an error that it says yes to is stored and replayed, and what the body wrote
 ///   is rolled back. `E: Serialize + DeserializeOwned`.

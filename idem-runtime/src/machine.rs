@@ -7,6 +7,7 @@ mod graph;
 mod guard;
 mod hidden;
 mod lock;
+mod names;
 mod note;
 mod repair;
 mod row;
@@ -26,6 +27,7 @@ pub use fire::{AppliesOnce, Fire, Pinned, Unpinned};
 pub use graph::Graph;
 pub use guard::{Guard, GuardRefusal, GuardSql, Refused, guard_refusal};
 pub use lock::{LockRow, LockRows};
+pub(crate) use names::index_name;
 pub use repair::{Repair, RepairSql};
 #[doc(hidden)]
 pub use row::in_known_state;

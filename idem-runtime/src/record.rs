@@ -9,7 +9,7 @@ use sqlx::SqlStr;
 
 use crate::dialect::{Binds, Class, Dialect, Leaves, SqlDialect};
 use crate::error::Error;
-use crate::idempotent::Spec;
+use crate::idempotent::{Retention, Spec};
 use crate::tx::{Lent, Root};
 
 pub(crate) use many::{claim_all, end_all, fit_all};
@@ -81,6 +81,17 @@ impl Ending {
     pub(crate) async fn fit<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<(), Error> {
         let bytes = self.answer.text.len();
         fit(bytes, bytes, root).await
+    }
+
+    /// What its answer was written from, and for how many seconds the answer and the key are kept.
+    fn bind_kind_and_lifetimes<DB: SqlDialect>(
+        &self,
+        retention: Retention,
+        arguments: &mut DB::Arguments,
+    ) -> Result<(), sqlx::Error> {
+        bind::<DB, _>(arguments, &self.answer.kind)?;
+        bind::<DB, _>(arguments, &seconds(retention.result.filter(|_| !self.is_unit)))?;
+        bind::<DB, _>(arguments, &seconds(retention.key))
     }
 }
 
@@ -169,13 +180,10 @@ impl Claim {
     }
 
     fn end_query<DB: SqlDialect>(&self, ending: &Ending) -> Result<Query<DB>, sqlx::Error> {
-        let retention = self.spec.retention;
         let mut arguments = DB::Arguments::default();
         bind::<DB, _>(&mut arguments, &ending.status.number())?;
         bind::<DB, _>(&mut arguments, &ending.answer.text)?;
-        bind::<DB, _>(&mut arguments, &ending.answer.kind)?;
-        bind::<DB, _>(&mut arguments, &seconds(retention.result.filter(|_| !ending.is_unit)))?;
-        bind::<DB, _>(&mut arguments, &seconds(retention.key))?;
+        ending.bind_kind_and_lifetimes::<DB>(self.spec.retention, &mut arguments)?;
         for text in [self.spec.scope, &self.key, &self.owner] {
             bind::<DB, _>(&mut arguments, &text.to_owned())?;
         }
@@ -202,7 +210,6 @@ fn milliseconds(wait: Duration) -> String {
     wait.as_millis().max(1).to_string()
 }
 
-/// A lifetime as the statements have it.
 fn seconds(lifetime: Option<u64>) -> Option<i64> {
     lifetime.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
 }

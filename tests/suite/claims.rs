@@ -400,14 +400,3 @@ async fn a_waiting_call_that_is_dropped_changes_nothing<DB: Engine>(db: TestDb<D
     }
     left(&db, ["k", "k:2"]).await
 }
-
-/// The same database of PostgreSQL, with sessions that begin with a setting of their own.
-pub(crate) fn with_option<DB: Engine>(
-    db: &TestDb<DB>,
-    name: &str,
-    value: &str,
-) -> Result<TestDb<DB>, crate::support::BoxError> {
-    let mark = if db.url().contains('?') { '&' } else { '?' };
-    let value = value.replace(' ', "%20");
-    TestDb::attach(format!("{}{mark}options[{name}]={value}", db.url()))
-}

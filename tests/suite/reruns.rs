@@ -10,7 +10,6 @@ use tokio::sync::Barrier;
 
 use crate::acts::{create_tables, effect, left, result, run};
 use crate::answers::answer;
-use crate::claims::with_option;
 use crate::settle::PayError;
 use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_engines, sql};
 
@@ -92,7 +91,7 @@ async fn a_deadlock_runs_a_body_again<DB: Engine>(db: TestDb<DB>) -> TestResult 
 async fn a_serialization_failure_runs_a_body_again<DB: Engine>(db: TestDb<DB>) -> TestResult {
     create_tables(&db).await?;
     db.execute("UPDATE counter SET value = 1").await?;
-    let idem = with_option(&db, "default_transaction_isolation", "serializable")?.idem(2).await?;
+    let idem = db.idem_after("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", 2).await?;
     let bodies = Bodies::of(2);
     let call = |key: &'static str, from: i64, to: i64| {
         let bodies = bodies.clone();

@@ -8,7 +8,6 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::acts::{Gate, act, create_tables, effect, left, result, run, until_waiting, write, write_at};
 use crate::answers::answer;
-use crate::claims::with_option;
 use crate::settle::PayError;
 use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
 
@@ -474,6 +473,13 @@ async fn an_inner_duplicate_waits_only_so_long<DB: Engine>(db: TestDb<DB>) -> Te
     gate.open();
     result!(winner.await?, 1, is_replay: false);
     Ok(())
+}
+
+/// The same database of PostgreSQL, with sessions that begin with a setting of their own.
+fn with_option<DB: Engine>(db: &TestDb<DB>, name: &str, value: &str) -> Result<TestDb<DB>, BoxError> {
+    let mark = if db.url().contains('?') { '&' } else { '?' };
+    let value = value.replace(' ', "%20");
+    TestDb::attach(format!("{}{mark}options[{name}]={value}", db.url()))
 }
 
 async fn a_claim_leaves_the_lock_timeout_alone<DB: Engine>(db: TestDb<DB>) -> TestResult {

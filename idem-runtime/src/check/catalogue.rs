@@ -1,6 +1,7 @@
 //! What the catalogue says of one table.
 
 use crate::dialect::{Dialect, PerDialect, SqlDialect};
+use crate::machine::index_name;
 use crate::tx::Lent;
 
 /// A table as it is.
@@ -97,9 +98,6 @@ SELECT DISTINCT index_name AS name
     sqlite: "SELECT name FROM pragma_index_list(?2, coalesce(?1, 'main')) WHERE \"unique\" = 1",
 };
 
-/// The longest name that PostgreSQL keeps whole.
-const LONGEST_NAME: usize = 63;
-
 impl Table {
     /// Reads it; none where there is no such table.
     pub(super) async fn read<DB: SqlDialect>(
@@ -128,10 +126,7 @@ impl Table {
 
     /// Whether the unique index is there that idem names after the table and this; its name is also given.
     pub(super) fn has_index(&self, suffix: &str) -> (bool, String) {
-        let mut name = format!("{}_{suffix}", self.name.rsplit('.').next().unwrap_or_default());
-        while name.len() > LONGEST_NAME {
-            name.pop();
-        }
+        let name = index_name(self.name, suffix);
         (self.names.contains(&name), name)
     }
 

@@ -155,7 +155,7 @@ impl<T: Serialize + DeserializeOwned> Answer for Once<T> {
     }
 
     fn restore(text: &str) -> serde_json::Result<Self> {
-        Ok(Self { value: json::from_str(text)?, is_replay: true })
+        json::from_str(text).map(Self::replayed)
     }
 }
 

@@ -178,19 +178,17 @@ impl Batch {
         &mut self,
         seat: SeatKind<'t, DB>,
     ) -> Result<Option<(Tx<'t, DB>, Inside)>, Error> {
-        let tx = match seat {
+        let (tx, engine) = match seat {
             SeatKind::Tx(root, level) => {
                 let tx = root.nest(level).await?;
-                self.try_claim(tx, Instant::now() + self.spec.wait, false).await?
+                (self.try_claim(tx, Instant::now() + self.spec.wait, false).await?, None)
             }
-            SeatKind::Idem(idem) => {
-                return Ok(self.claim_in_turn(idem).await?.map(|tx| (tx, Inside::new(Some(idem.id())))));
-            }
+            SeatKind::Idem(idem) => (self.claim_in_turn(idem).await?, Some(idem.id())),
             SeatKind::Pool(_) | SeatKind::Connection(_) => {
                 return Err(Error::Configuration("idempotent calls begin on an engine or a transaction"));
             }
         };
-        Ok(tx.map(|tx| (tx, Inside::new(None))))
+        Ok(tx.map(|tx| (tx, Inside::new(engine))))
     }
 
     async fn claim_in_turn<DB: SqlDialect>(&mut self, idem: &Idem<DB>) -> Result<Option<Tx<'static, DB>>, Error> {
@@ -281,9 +279,13 @@ impl Batch {
         codec: &Codec<R, T, E>,
     ) -> Result<(), Error> {
         reached(Step::BodyReturned);
-        match self.endings(results, codec, &mut tx).await {
+        let claims = self.claims(|found| matches!(found, Found::Ours(_)));
+        let fit = match self.endings(results, codec) {
+            Ok(endings) => record::fit_all(&claims, &endings, tx.root()).await.map(|()| endings),
+            Err(error) => Err(error),
+        };
+        match fit {
             Ok(endings) => {
-                let claims = self.claims(|found| matches!(found, Found::Ours(_)));
                 let stored = record::end_all(&claims, &endings, tx.root()).await;
                 end::commit(tx, &claims, stored).await?;
                 self.tell(endings);
@@ -297,23 +299,12 @@ impl Batch {
     }
 
     /// What is stored, in the order of the keys.
-    async fn endings<DB: SqlDialect, R, T, E>(
-        &self,
-        results: &[T],
-        codec: &Codec<R, T, E>,
-        tx: &mut Tx<'_, DB>,
-    ) -> Result<Vec<Ending>, Error> {
+    fn endings<R, T, E>(&self, results: &[T], codec: &Codec<R, T, E>) -> Result<Vec<Ending>, Error> {
         if self.new.len() != results.len() {
             return Err(Error::Configuration("a body has given more or fewer results than there were new calls"));
         }
         let results: HashMap<_, _> = self.new.iter().zip(results).collect();
-        let mut endings = Vec::with_capacity(results.len());
-        for result in self.firsts.iter().filter_map(|call| results.get(call)) {
-            endings.push(codec.completed(result)?);
-        }
-        let claims = self.claims(|found| matches!(found, Found::Ours(_)));
-        record::fit_all(&claims, &endings, tx.root()).await?;
-        Ok(endings)
+        self.firsts.iter().filter_map(|call| results.get(call)).map(|result| codec.completed(result)).collect()
     }
 
     /// Tells those that have joined, and remembers for the duplicates in the batch itself.

@@ -3,6 +3,7 @@
 
 use super::StateMachine;
 use super::fire::line::Line;
+use super::names::{index_name, without_schema};
 use crate::dialect::{Dialect, SqlDialect};
 use crate::error::{Error, TransitionError};
 
@@ -49,12 +50,7 @@ fn index_to_ask_for<M: StateMachine, DB: SqlDialect>(collision: &sqlx::Error) ->
     (table == without_schema(M::TABLE)).then(|| index.to_owned())
 }
 
-/// The index is named after the table and the rule, and cut where that is too long.
 fn is_of_a_rule<M: StateMachine>(index: &str) -> bool {
     let rules = M::SQL.unique_while.map_or(&[][..], |rules| rules.names);
-    rules.iter().any(|rule| format!("{}_{rule}", without_schema(M::TABLE)).starts_with(index))
-}
-
-fn without_schema(table: &str) -> &str {
-    table.rsplit('.').next().unwrap_or(table)
+    rules.iter().any(|rule| index_name(M::TABLE, rule) == index)
 }

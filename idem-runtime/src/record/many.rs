@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::SqlStr;
 
-use super::{Claim, Claimed, Ending, Query, Record, SQL, bind, fit, seconds, sql};
+use super::{Claim, Claimed, Ending, Query, Record, SQL, bind, fit, sql};
 use crate::dialect::{Class, Dialect, SqlDialect};
 use crate::error::Error;
 use crate::tx::Root;
@@ -107,12 +107,9 @@ fn end_query<DB: SqlDialect>(
     endings: &[Ending],
 ) -> Result<Query<DB>, sqlx::Error> {
     let list: Vec<_> = claims.iter().zip(endings).map(|(claim, ending)| (&claim.key, &ending.answer.text)).collect();
-    let retention = first.spec.retention;
     let mut arguments = DB::Arguments::default();
     bind::<DB, _>(&mut arguments, &json(&list)?)?;
-    bind::<DB, _>(&mut arguments, &ending.answer.kind)?;
-    bind::<DB, _>(&mut arguments, &seconds(retention.result.filter(|_| !ending.is_unit)))?;
-    bind::<DB, _>(&mut arguments, &seconds(retention.key))?;
+    ending.bind_kind_and_lifetimes::<DB>(first.spec.retention, &mut arguments)?;
     bind::<DB, _>(&mut arguments, &first.spec.scope.to_owned())?;
     bind::<DB, _>(&mut arguments, &first.owner)?;
     Ok((SQL.of(DB::DIALECT).end_all, Some(arguments)))
