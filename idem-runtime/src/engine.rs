@@ -1,5 +1,7 @@
 //! The engine: a pool, and what calls of one process know of one another.
 
+mod alone;
+mod heartbeat;
 mod in_flight;
 mod inside;
 
@@ -15,8 +17,10 @@ use crate::error::Error;
 use crate::schema;
 use crate::tx::{Lent, Root, Tx};
 
+pub(crate) use alone::UNTIL_NOW;
+pub(crate) use heartbeat::{Beating, Heartbeat};
 pub(crate) use in_flight::{InFlight, Joined, Turn};
-pub(crate) use inside::Inside;
+pub(crate) use inside::{Inside, Open};
 
 /// What idempotent functions are called with. Cheap to clone: the clones are one engine.
 ///
@@ -42,6 +46,7 @@ struct Engine<DB: SqlDialect> {
     /// On SQLite, whose busy handler sleeps and starves: writers of this process wait in a fair queue instead.
     writer: Option<Arc<Mutex<()>>>,
     in_flight: InFlight,
+    heartbeat: Heartbeat<DB>,
     result_limit: usize,
 }
 
@@ -146,18 +151,28 @@ impl<DB: SqlDialect> Idem<DB> {
     /// An engine with one connection of its own, like that of one more process, in the same queue of writers.
     #[cfg(feature = "testing")]
     pub(crate) async fn sibling(&self) -> Result<Self, Error> {
-        let pool = self.engine.pool.options().clone().min_connections(0).max_connections(1);
-        let pool = pool.connect_lazy_with((*self.engine.pool.connect_options()).clone());
+        let pool = like(&self.engine.pool);
         if DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.engine.pool).await? {
             return Err(Error::Configuration("callers of their own need a file: `:memory:` is one connection's"));
         }
-        Ok(Self::over(pool, self.engine.writer.clone(), self.engine.result_limit))
+        let beats = like(&pool);
+        Ok(Self::over(pool, beats, self.engine.writer.clone(), self.engine.result_limit))
     }
 
-    fn over(pool: Pool<DB>, writer: Option<Arc<Mutex<()>>>, result_limit: usize) -> Self {
+    /// An engine over a pool; `beats` is for its heartbeat.
+    fn over(pool: Pool<DB>, beats: Pool<DB>, writer: Option<Arc<Mutex<()>>>, result_limit: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { engine: Arc::new(Engine { pool, id, writer, in_flight: InFlight::default(), result_limit }) }
+        let (id, in_flight) = (NEXT.fetch_add(1, Ordering::Relaxed), InFlight::default());
+        let heartbeat = Heartbeat::new(beats, writer.clone());
+        Self { engine: Arc::new(Engine { pool, id, writer, in_flight, heartbeat, result_limit }) }
+    }
+
+    pub(crate) fn heartbeat(&self) -> &Heartbeat<DB> {
+        &self.engine.heartbeat
+    }
+
+    pub(crate) fn result_limit(&self) -> usize {
+        self.engine.result_limit
     }
 
     pub(crate) fn in_flight(&self) -> &InFlight {
@@ -198,13 +213,21 @@ impl<DB: SqlDialect> Builder<DB> {
     /// database of its own or locks that no one waits for; [`Error::Database`] when the database cannot be reached.
     pub async fn build(self) -> Result<Idem<DB>, Error> {
         let many = self.pool.options().get_max_connections() > 1;
-        if DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.pool).await? && many {
+        let in_memory = DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.pool).await?;
+        if in_memory && many {
             return Err(Error::Configuration(
                 "`:memory:` needs a pool of one connection: `SqlitePoolOptions::new().max_connections(1)`",
             ));
         }
-        Ok(Idem::over(self.pool, DB::ONE_WRITER.then(Arc::default), self.result_limit))
+        let beats = if in_memory { self.pool.clone() } else { like(&self.pool) };
+        Ok(Idem::over(self.pool, beats, DB::ONE_WRITER.then(Arc::default), self.result_limit))
     }
+}
+
+/// A pool of one connection, which is made when it is needed, beside those of another one.
+fn like<DB: SqlDialect>(pool: &Pool<DB>) -> Pool<DB> {
+    let one = pool.options().clone().min_connections(0).max_connections(1);
+    one.connect_lazy_with((*pool.connect_options()).clone())
 }
 
 /// Whether the database of SQLite is in no file.

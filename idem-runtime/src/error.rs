@@ -16,6 +16,7 @@ use crate::tx::Refused;
 /// | `Mismatch` | done before, for another payload | ack |
 /// | `Gone` | done before; its result is not kept any more | ack |
 /// | `Indeterminate` | unknown until somebody looks | resend |
+/// | `StaleOwner` | another attempt is at it, or an operator has settled it | resend |
 /// | `Undecodable` | done before; its result cannot be read | ack |
 /// | `ScopeClash` | unknown: another function, or this one when it returned another type, has used the key | resend |
 /// | `Unencodable`, `ResultTooLarge` | undone: the result cannot be stored | resend |
@@ -53,6 +54,10 @@ pub enum Error {
     /// An earlier call ended in a way that leaves open whether its effect happened.
     #[error("an earlier call with this key ended in doubt; its effect has to be looked up")]
     Indeterminate,
+    /// The lease of this attempt was over, and another one has taken the call over or an operator has settled it. Nothing of
+    /// this one's last transaction is kept, and its result is nobody's. Call again with the same key: it tells what happened.
+    #[error("another attempt has taken this call over")]
+    StaleOwner,
     /// An earlier call has ended for good, and its stored answer does not fit the function's types any more: its result,
     /// or an error that was recorded.
     #[error("the stored answer does not fit the function's types")]
@@ -301,7 +306,7 @@ impl Error {
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::InProgress { .. } | Self::Retry(_) | Self::UnknownCommit(_) => true,
+            Self::InProgress { .. } | Self::StaleOwner | Self::Retry(_) | Self::UnknownCommit(_) => true,
             Self::Database(error) => is_out_of_reach(error),
             _ => false,
         }

@@ -5,6 +5,7 @@ mod call;
 mod end;
 mod final_error;
 mod kind;
+mod lease;
 mod lookup;
 mod many;
 mod once;
@@ -12,9 +13,10 @@ mod once;
 pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never, upgrade};
 pub use call::{Claimed, Opened, open};
 pub use final_error::{FinalError, record_err};
+pub use lease::{Leased, Probe, lease};
 pub use lookup::{Lookup, RecordedError};
 pub use many::Many;
-pub use once::{OnceCall, OnceTx, One};
+pub use once::{LeasedCall, OnceCall, OnceTx, One};
 
 use std::time::Duration;
 
@@ -37,6 +39,21 @@ pub struct Spec {
     pub(crate) reads_first: bool,
     /// How often a body runs again whose transaction the database gave up.
     pub(crate) reruns: u32,
+    /// How long an attempt is let alone after it was last heard of.
+    pub(crate) lease: Duration,
+    pub(crate) on_expired: OnExpired,
+}
+
+/// What becomes of a call that something has begun of and whose attempt is not heard of any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum OnExpired {
+    /// It stays in doubt until an operator has looked.
+    #[default]
+    Hold,
+    /// The next call asks whether it happened.
+    Probe,
+    /// The next call runs the body again: whatever it does outside is known by its downstream key and done once.
+    Takeover,
 }
 
 /// How long an answer and a key are kept after the call has ended, in seconds by the database's clock; without one, for
@@ -57,6 +74,8 @@ impl Spec {
             retention: Retention { result: None, key: None },
             reads_first: false,
             reruns: 0,
+            lease: Duration::from_secs(30),
+            on_expired: OnExpired::Hold,
         }
     }
 
@@ -77,6 +96,24 @@ impl Spec {
     #[must_use]
     pub const fn rerun(self, reruns: u32) -> Self {
         Self { reruns, ..self }
+    }
+
+    /// Lets an attempt alone for this many milliseconds after it was last heard of.
+    #[must_use]
+    pub const fn lease_ms(self, lease: u64) -> Self {
+        Self { lease: Duration::from_millis(lease), ..self }
+    }
+
+    /// Runs a body again whose attempt is not heard of any more, whatever it has begun.
+    #[must_use]
+    pub const fn takes_over(self) -> Self {
+        Self { on_expired: OnExpired::Takeover, ..self }
+    }
+
+    /// Asks what has become of an attempt that is not heard of any more.
+    #[must_use]
+    pub const fn probes(self) -> Self {
+        Self { on_expired: OnExpired::Probe, ..self }
     }
 
     /// Keeps the key, and that the call has ended, for this many seconds after it has.

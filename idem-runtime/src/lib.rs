@@ -3,12 +3,14 @@
 // The macros name this crate by the path that its users have.
 extern crate self as idem_runtime;
 
+mod attempt;
 mod backoff;
 pub mod check;
 pub mod dialect;
 mod engine;
 mod error;
 mod fingerprint;
+mod finish;
 mod idempotent;
 mod json;
 mod key;
@@ -21,11 +23,12 @@ mod steps;
 pub mod testing;
 mod tx;
 
+pub use attempt::{Attempt, AttemptTx, DownstreamKey};
 pub use dialect::{Dialect, SqlDialect};
 pub use engine::{Builder, Idem};
 pub use error::{Error, Passed, Reply, TransitionError};
 pub use idem_macros::{KeyPart, StateMachine, idempotent};
-pub use idempotent::{Begin, Lookup, Many, Once, OnceCall, OnceTx, One, RecordedError};
+pub use idempotent::{Begin, LeasedCall, Lookup, Many, Once, OnceCall, OnceTx, One, Probe, RecordedError};
 pub use key::{KeyPart, KeyParts, Part};
 pub use on::On;
 pub use tx::Tx;
@@ -33,6 +36,7 @@ pub use tx::Tx;
 /// Everything that the derive, the attribute and their callers name.
 pub mod prelude {
     pub use crate::machine::{Created, Handle, Outcome, Row, StateMachine};
+    pub use crate::{Attempt, AttemptTx, DownstreamKey, Probe};
     pub use crate::{Begin, Dialect, Error, Idem, KeyPart, Lookup, Once, Reply, SqlDialect, TransitionError, Tx};
     pub use idem_macros::{StateMachine, idempotent};
 }
@@ -43,8 +47,8 @@ pub mod __private {
     pub use crate::dialect::{Binds, BoxDynError, PerDialect, Reads, SqlDialect};
     pub use crate::fingerprint::Fingerprint;
     pub use crate::idempotent::{
-        Answer, CarriesError, Claimed, Codec, ErrOf, FinalError, IsResult, OkOf, Opened, Spec, codec, key_part, never,
-        open, payload_part, record_err, upgrade,
+        Answer, CarriesError, Claimed, Codec, ErrOf, FinalError, IsResult, Leased, OkOf, Opened, Spec, codec, key_part,
+        lease, never, open, payload_part, record_err, upgrade,
     };
     pub use crate::key::{Key, KeyPart, Part};
     pub use crate::machine::{

@@ -1,5 +1,6 @@
 //! The record of one idempotent call: claimed, read, ended.
 
+pub(crate) mod lease;
 mod many;
 mod sql;
 
@@ -8,9 +9,10 @@ use std::time::Duration;
 use sqlx::SqlStr;
 
 use crate::dialect::{Binds, Class, Dialect, Leaves, SqlDialect};
+use crate::engine::{Idem, UNTIL_NOW};
 use crate::error::Error;
 use crate::idempotent::{Retention, Spec};
-use crate::tx::{Lent, Root};
+use crate::tx::{Answer, Lent, Root};
 
 pub(crate) use many::{claim_all, end_all, fit_all};
 pub(crate) use sql::SQL;
@@ -33,6 +35,8 @@ pub(crate) struct Record {
     pub(crate) answer: Option<Stored>,
     /// Whether the answer's time is over.
     pub(crate) is_gone: bool,
+    /// Whether the one who holds it is let alone.
+    pub(crate) is_leased: bool,
 }
 
 /// The status of a record, as its number in the table.
@@ -77,10 +81,27 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// The record that holds it, once it is committed.
+    pub(crate) fn recorded(self, fingerprint: String) -> Record {
+        let Self { status, answer, .. } = self;
+        Record { status, fingerprint, answer: Some(answer), is_gone: false, is_leased: false }
+    }
+
     /// Fails for an answer that could not be stored whole, before the database is asked to.
     pub(crate) async fn fit<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<(), Error> {
         let bytes = self.answer.text.len();
         fit(bytes, bytes, root).await
+    }
+
+    /// Likewise, where there is no transaction.
+    pub(crate) async fn fit_alone<DB: SqlDialect>(&self, idem: &Idem<DB>) -> Result<(), Error> {
+        let bytes = self.answer.text.len();
+        check_size(bytes, idem.result_limit())?;
+        if DB::DIALECT == Dialect::MySql && bytes > SMALL {
+            let answer = idem.ask_alone(UNTIL_NOW, || Ok(PACKET)).await?;
+            check_size(bytes, packet(&answer).map_err(Error::Database)?)?;
+        }
+        Ok(())
     }
 
     /// What its answer was written from, and for how many seconds the answer and the key are kept.
@@ -97,12 +118,16 @@ impl Ending {
 
 /// Whether the largest of some answers may be stored, and all of them can be in one packet.
 async fn fit<DB: SqlDialect>(largest: usize, all: usize, root: &mut Root<DB>) -> Result<(), Error> {
-    let too_large = |bytes, limit| if bytes > limit { Err(Error::ResultTooLarge { bytes, limit }) } else { Ok(()) };
-    too_large(largest, root.result_limit)?;
+    check_size(largest, root.result_limit)?;
     if DB::DIALECT == Dialect::MySql && all > SMALL {
-        too_large(all, packet(root).await.map_err(Error::statement::<DB>)?)?;
+        let answer = root.ask(PACKET).await.map_err(Error::statement::<DB>)?;
+        check_size(all, packet(&answer).map_err(Error::Database)?)?;
     }
     Ok(())
+}
+
+fn check_size(bytes: usize, limit: usize) -> Result<(), Error> {
+    if bytes > limit { Err(Error::ResultTooLarge { bytes, limit }) } else { Ok(()) }
 }
 
 /// No server is set to take less in one packet.
@@ -111,9 +136,10 @@ const SMALL: usize = 512 * 1024;
 /// What stands beside the answer in the packet that stores it.
 const BESIDE: i64 = 1024;
 
-/// The most bytes of an answer that MySQL takes. It closes the connection on a packet that is larger, as if it were lost.
-async fn packet<DB: SqlDialect>(root: &mut Root<DB>) -> Result<usize, sqlx::Error> {
-    let answer = root.ask("SELECT @@max_allowed_packet AS packet").await?;
+/// The most bytes of a packet that MySQL takes. It closes the connection on one that is larger, as if it were lost.
+const PACKET: &str = "SELECT @@max_allowed_packet AS packet";
+
+fn packet<DB: SqlDialect>(answer: &Answer<DB>) -> Result<usize, sqlx::Error> {
     let packet = answer.row.as_ref().map(|row| DB::integer(row, "packet")).transpose()?.flatten();
     Ok(packet.map_or(usize::MAX, |packet| usize::try_from(packet - BESIDE).unwrap_or_default()))
 }
@@ -180,6 +206,10 @@ impl Claim {
     }
 
     fn end_query<DB: SqlDialect>(&self, ending: &Ending) -> Result<Query<DB>, sqlx::Error> {
+        Ok((SQL.of(DB::DIALECT).end, Some(self.ending_arguments::<DB>(ending)?)))
+    }
+
+    fn ending_arguments<DB: SqlDialect>(&self, ending: &Ending) -> Result<DB::Arguments, sqlx::Error> {
         let mut arguments = DB::Arguments::default();
         bind::<DB, _>(&mut arguments, &ending.status.number())?;
         bind::<DB, _>(&mut arguments, &ending.answer.text)?;
@@ -187,7 +217,7 @@ impl Claim {
         for text in [self.spec.scope, &self.key, &self.owner] {
             bind::<DB, _>(&mut arguments, &text.to_owned())?;
         }
-        Ok((SQL.of(DB::DIALECT).end, Some(arguments)))
+        Ok(arguments)
     }
 
     /// Marks a record that a statement of the body committed before its time, or writes the one that it took away.
@@ -233,6 +263,7 @@ impl Record {
             fingerprint: DB::text(row, "fingerprint")?.unwrap_or_default(),
             answer: DB::text(row, "result")?.map(|text| Stored { text, kind }),
             is_gone: DB::integer(row, "gone")?.is_some(),
+            is_leased: DB::integer(row, "leased")?.is_some(),
         })
     }
 }

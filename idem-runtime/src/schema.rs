@@ -133,8 +133,8 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
 
 /// Every statement that idempotent functions run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 8] {
-    let sql = record::SQL.of(dialect);
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 16] {
+    let (sql, lease) = (record::SQL.of(dialect), record::lease::SQL.of(dialect));
     [
         ("claim", sql.claim),
         ("read", sql.read),
@@ -144,5 +144,13 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 8] {
         ("claim all", sql.claim_all),
         ("read all", sql.read_all),
         ("end all", sql.end_all),
+        ("lease", lease.lease),
+        ("seen", lease.seen),
+        ("take over", lease.take_over),
+        ("mark", lease.mark),
+        ("renew", lease.renew),
+        ("complete", lease.complete),
+        ("release", lease.release),
+        ("let go", lease.let_go),
     ]
 }

@@ -11,18 +11,41 @@ pub enum Step {
     BodyReturned,
     /// The result was written.
     Completed,
-    /// The outermost transaction of an idempotent call was committed; the caller has not heard of it.
+    /// The outermost transaction of an idempotent call was committed, or the result of a leased one; the caller has not heard
+    /// of it.
     Committed,
     /// The history's entry was written by a statement of its own; the row has not moved.
     Entered,
     /// The row has moved.
     Moved,
+    /// The claim of a leased call was committed.
+    Leased,
+    /// A call that was not heard of any more was taken over.
+    TakenOver,
+    /// It was committed that an outside call is about to be made.
+    InDoubt,
+    /// A transaction of an attempt has written its fence; it is not committed.
+    Fenced,
+    /// A transaction of an attempt was committed.
+    TxCommitted,
 }
 
 impl Step {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Begun, Self::Claimed, Self::BodyReturned, Self::Completed, Self::Committed, Self::Entered, Self::Moved];
+    pub const ALL: [Self; 12] = [
+        Self::Begun,
+        Self::Claimed,
+        Self::BodyReturned,
+        Self::Completed,
+        Self::Committed,
+        Self::Entered,
+        Self::Moved,
+        Self::Leased,
+        Self::TakenOver,
+        Self::InDoubt,
+        Self::Fenced,
+        Self::TxCommitted,
+    ];
 
     /// The step's name.
     #[must_use]
@@ -35,6 +58,11 @@ impl Step {
             Self::Committed => "committed",
             Self::Entered => "entered",
             Self::Moved => "moved",
+            Self::Leased => "leased",
+            Self::TakenOver => "taken-over",
+            Self::InDoubt => "in-doubt",
+            Self::Fenced => "fenced",
+            Self::TxCommitted => "tx-committed",
         }
     }
 }

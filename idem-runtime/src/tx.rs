@@ -6,15 +6,13 @@ mod refused;
 mod screen;
 
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
-use futures_core::future::BoxFuture;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::dialect::{Leaves, SqlDialect};
 use crate::error::Error;
+use crate::finish::FinishOnDrop;
 use crate::steps::{Step, reached};
 
 pub(crate) use executor::Answer;
@@ -73,11 +71,13 @@ impl<DB: SqlDialect> Root<DB> {
         let health = Health::Open;
         let (undo, half_done, unseen, result_limit) = (None, false, false, usize::MAX);
         let mut root = Box::new(Self { lent, open: true, health, undo, half_done, unseen, result_limit, _turn: turn });
-        let begin = Box::pin(async move {
+        // sqlx's BEGIN is not cancel-safe: dropped in flight, it leaves the next borrower of the connection inside of a
+        // transaction.
+        let begin = FinishOnDrop::new(async move {
             root.lent.ask(sqlx::raw_sql(DB::BEGIN)).await?;
             Ok::<_, sqlx::Error>(root)
         });
-        let root = FinishOnDrop(Some(begin)).await?;
+        let root = begin.await?;
         reached(Step::Begun);
         Ok(root)
     }
@@ -357,31 +357,5 @@ impl<DB: SqlDialect> Drop for Tx<'_, DB> {
 impl<DB: SqlDialect> fmt::Debug for Tx<'_, DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tx").field("level", &self.level).finish_non_exhaustive()
-    }
-}
-
-/// Runs in the caller's task; when the caller goes away, a task of its own drives the rest.
-///
-/// sqlx's BEGIN is not cancel-safe: dropped in flight, it leaves the next borrower of the connection inside of a
-/// transaction.
-struct FinishOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
-
-impl<T: Send + 'static> Future for FinishOnDrop<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let Some(future) = &mut self.0 else { return Poll::Pending };
-        let output = ready!(future.as_mut().poll(context));
-        self.0 = None;
-        Poll::Ready(output)
-    }
-}
-
-impl<T: Send + 'static> Drop for FinishOnDrop<T> {
-    fn drop(&mut self) {
-        // Without a runtime the connection cannot be driven by anybody: dropping it closes it.
-        if let (Some(rest), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(rest);
-        }
     }
 }

@@ -151,7 +151,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::record::{Status, Stored};
+    use crate::record::{Ending, Status, Stored};
 
     const SOON: Duration = Duration::from_millis(20);
 
@@ -166,7 +166,7 @@ mod tests {
 
     fn record() -> Arc<Record> {
         let answer = Stored { text: "1".to_owned(), kind: None };
-        Arc::new(Record { status: Status::Completed, fingerprint: String::new(), answer: Some(answer), is_gone: false })
+        Arc::new(Ending { status: Status::Completed, answer, is_unit: false }.recorded(String::new()))
     }
 
     #[tokio::test]

@@ -262,6 +262,16 @@ impl<R, T, E> Codec<R, T, E> {
         self.join(self.restore(status, stored))
     }
 
+    /// A result that was made by an earlier call.
+    pub(super) fn replayed(&self, value: T) -> R {
+        (self.join)(Ok((self.replayed)(value)))
+    }
+
+    /// An error of the user's own.
+    pub(super) fn fail(&self, error: E) -> R {
+        (self.join)(Err(error))
+    }
+
     /// The answer of a call that has none of its own.
     pub(super) fn refuse(&self, error: Error) -> R {
         self.join(Err(error))

@@ -19,9 +19,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How an idempotent call goes on.
 #[derive(Debug)]
-pub enum Opened<'t, DB: SqlDialect, R> {
+pub enum Opened<C, R> {
     /// The body runs: this call has claimed the key.
-    Run(Claimed<'t, DB>),
+    Run(C),
     /// An earlier call's result, or why there is none.
     Done(R),
 }
@@ -51,7 +51,7 @@ pub async fn open<'t, DB, B, R, T, E>(
     key: Key,
     payload: Fingerprint,
     codec: &Codec<R, T, E>,
-) -> Opened<'t, DB, R>
+) -> Opened<Claimed<'t, DB>, R>
 where
     DB: SqlDialect,
     B: Begin<DB> + 't,
@@ -64,7 +64,7 @@ where
 async fn opened<'t, DB: SqlDialect, R, T, E>(
     found: Result<Found<'t, DB>, Error>,
     codec: &Codec<R, T, E>,
-) -> Opened<'t, DB, R> {
+) -> Opened<Claimed<'t, DB>, R> {
     let found = match found {
         Ok(Found::Ours(claimed)) if codec.records_errors() => claimed.marked().await.map(Found::Ours),
         found => found,
@@ -83,11 +83,11 @@ enum Found<'t, DB: SqlDialect> {
 }
 
 /// The record of another call, and what we would have claimed.
-struct Theirs {
-    record: Arc<Record>,
-    claim: Claim,
+pub(super) struct Theirs {
+    pub(super) record: Arc<Record>,
+    pub(super) claim: Claim,
     /// Whether it is known to be committed.
-    committed: bool,
+    pub(super) committed: bool,
 }
 
 async fn claim<DB: SqlDialect>(
@@ -96,7 +96,7 @@ async fn claim<DB: SqlDialect>(
     key: Key,
     payload: Fingerprint,
 ) -> Result<Found<'_, DB>, Error> {
-    let claim = Claim { spec, key: key.finish()?, fingerprint: payload.finish()?, owner: new_owner() };
+    let claim = Claim::new(spec, key, payload)?;
     match seat {
         SeatKind::Tx(root, level) => {
             let tx = root.nest(level).await?;
@@ -106,6 +106,12 @@ async fn claim<DB: SqlDialect>(
         SeatKind::Pool(_) | SeatKind::Connection(_) => {
             Err(Error::Configuration("an idempotent call begins on an engine or a transaction"))
         }
+    }
+}
+
+impl Claim {
+    pub(super) fn new(spec: Spec, key: Key, payload: Fingerprint) -> Result<Self, Error> {
+        Ok(Self { spec, key: key.finish()?, fingerprint: payload.finish()?, owner: new_owner() })
     }
 }
 
@@ -201,7 +207,7 @@ pub(super) fn in_progress(seen_running: Duration) -> Error {
 }
 
 impl Theirs {
-    fn answer<R, T, E>(&self, codec: &Codec<R, T, E>) -> R {
+    pub(super) fn answer<R, T, E>(&self, codec: &Codec<R, T, E>) -> R {
         match self.record.answer_to(&self.claim, self.committed) {
             Ok(stored) => codec.replay(self.record.status, stored),
             Err(error) => codec.refuse(error),
@@ -216,8 +222,9 @@ impl Record {
         match (self.status, &self.answer) {
             (Status::Completed | Status::Failed, Some(stored)) if !self.is_gone => Ok(stored),
             (Status::Completed | Status::Failed, _) => Err(Error::Gone),
-            // A claim is committed together with its result, unless a statement that nobody saw committed it before: its
-            // call has ended without a result, or will not know what is left of its effect.
+            // A claim is committed together with its result, unless it has a lease or a statement that nobody saw committed it
+            // before: its call has ended without a result, or will not know what is left of its effect.
+            (Status::InProgress | Status::InDoubt, _) if self.is_leased => Err(in_progress(claim.spec.wait)),
             (Status::InProgress, _) if !committed => Err(in_progress(claim.spec.wait)),
             (Status::InProgress | Status::InDoubt, _) => Err(Error::Indeterminate),
         }
@@ -258,7 +265,7 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
     }
 
     /// Stores and commits as [`finish`](Self::finish) does, or claims the key once more for a body that runs again.
-    pub async fn finish_or_rerun<R, T, E>(self, out: R, codec: &Codec<R, T, E>) -> Opened<'t, DB, R> {
+    pub async fn finish_or_rerun<R, T, E>(self, out: R, codec: &Codec<R, T, E>) -> Opened<Claimed<'t, DB>, R> {
         let ending = self.ending(&out, codec);
         match self.end(ending).await {
             Ok(()) => Opened::Done(out),
@@ -283,9 +290,8 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
         let Self { tx, claim, own, .. } = self;
         match end::end(tx, &claim, ending).await {
             Ok(ended) => {
-                if let (Some(Ending { status, answer, .. }), Some(own)) = (ended, own) {
-                    let (fingerprint, answer) = (claim.fingerprint, Some(answer));
-                    own.turn.tell(Arc::new(Record { status, fingerprint, answer, is_gone: false }));
+                if let (Some(ending), Some(own)) = (ended, own) {
+                    own.turn.tell(Arc::new(ending.recorded(claim.fingerprint)));
                 }
                 Ok(())
             }

@@ -7,6 +7,7 @@ use crate::engine::{Idem, Inside};
 use crate::error::Error;
 use crate::json;
 use crate::key::KeyParts;
+use crate::record::lease::Seen;
 use crate::record::{Record, Status, Stored};
 
 /// What is known of a call, by [`Idem::lookup`].
@@ -16,7 +17,8 @@ pub enum Lookup<T> {
     /// No record is committed. A call may still run: in another process, or as part of a transaction that is not committed
     /// yet.
     Absent,
-    /// A call runs in this process.
+    /// A call runs, in this process or under a lease in another one; or it ran, its process has died before anything had
+    /// begun, and the next call takes it over.
     InProgress,
     /// The call has ended with this result.
     Completed(T),
@@ -80,21 +82,24 @@ impl<DB: SqlDialect> Idem<DB> {
         // Asked before the table is: a call that ends in between is in it.
         let is_running = self.in_flight().is_running(scope, &key);
         let mut lent = self.acquire().await?;
-        match Record::look(scope, &key, &mut lent).await.map_err(Error::statement::<DB>)? {
-            Some(record) => record.found(),
+        match Seen::read(scope, &key, &mut lent).await.map_err(Error::statement::<DB>)? {
+            Some(seen) => seen.found(),
             None if is_running => Ok(Lookup::InProgress),
             None => Ok(Lookup::Absent),
         }
     }
 }
 
-impl Record {
+impl Seen {
     fn found<T: Answer>(self) -> Result<Lookup<T>, Error> {
-        match (self.status, self.answer) {
-            // Nothing commits a claim without its answer but a statement that nobody saw.
+        let Record { status, answer, is_gone, is_leased, .. } = self.record;
+        match (status, answer) {
+            (Status::InProgress | Status::InDoubt, _) if is_leased => Ok(Lookup::InProgress),
+            (Status::InProgress, _) if self.attempt > 0 => Ok(Lookup::InProgress),
+            // Nothing commits the claim of a transaction without its answer but a statement that nobody saw.
             (Status::InProgress | Status::InDoubt, _) => Ok(Lookup::InDoubt),
             (_, None) => Ok(Lookup::Gone),
-            _ if self.is_gone => Ok(Lookup::Gone),
+            _ if is_gone => Ok(Lookup::Gone),
             (Status::Completed, Some(stored)) => read(&stored, T::kind, T::restore, None).map(Lookup::Completed),
             (Status::Failed, Some(stored)) => Ok(Lookup::Failed(RecordedError(stored))),
         }

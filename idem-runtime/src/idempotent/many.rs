@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::key::{Key, KeyParts};
 use crate::on::{Seat, SeatKind};
-use crate::record::{self, Claim, Ending, Record, Status};
+use crate::record::{self, Claim, Ending, Record};
 use crate::steps::{Step, reached};
 use crate::tx::Tx;
 
@@ -310,10 +310,9 @@ impl Batch {
     /// Tells those that have joined, and remembers for the duplicates in the batch itself.
     fn tell(&mut self, endings: Vec<Ending>) {
         let ours = self.firsts.iter().zip(&mut self.found).filter(|(_, found)| matches!(found, Found::Ours(_)));
-        for ((call, found), Ending { answer, .. }) in ours.zip(endings) {
+        for ((call, found), ending) in ours.zip(endings) {
             let (Found::Ours(turn), Ok(claim)) = (&mut *found, &self.calls[*call]) else { continue };
-            let (status, fingerprint) = (Status::Completed, claim.fingerprint.clone());
-            let record = Arc::new(Record { status, fingerprint, answer: Some(answer), is_gone: false });
+            let record = Arc::new(ending.recorded(claim.fingerprint.clone()));
             if let Some(turn) = turn.take() {
                 turn.tell(Arc::clone(&record));
             }

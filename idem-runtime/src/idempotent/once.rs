@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use super::answer::{self, Answer, CarriesError, Codec};
 use super::call::{Claimed, Opened, open};
 use super::final_error::{self, FinalError};
-use super::{Begin, Spec};
+use super::lease::{Leased, Probe, lease};
+use super::{Begin, OnExpired, Spec};
+use crate::attempt::Attempt;
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;
 use crate::error::Error;
@@ -189,6 +191,110 @@ impl<B, T: Answer, E: CarriesError> OnceCall<B, One, T, E> {
             };
         }
     }
+}
+
+impl<'t, DB: SqlDialect, T: Answer, E: CarriesError> OnceCall<&'t Idem<DB>, One, T, E> {
+    /// Makes it a call whose body reaches outside of the database, and is let alone for so long after it was last heard of.
+    /// Its body gets an [`Attempt`] instead of a transaction.
+    ///
+    /// A lease is renewed three times in its length for as long as the body runs. A lease of zero, or of less than a
+    /// millisecond, is over when it is written: the next call takes over.
+    pub fn lease(mut self, lease: Duration) -> LeasedCall<'t, DB, T, E> {
+        self.spec.lease = lease;
+        LeasedCall { call: self }
+    }
+}
+
+/// An idempotent call whose body reaches outside of the database, without the macro: what [`OnceCall::lease`] begins.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use idem_runtime::prelude::*;
+/// # #[derive(Debug, thiserror::Error)]
+/// # #[error(transparent)]
+/// # enum SendError { Idem(#[from] Error), Bank(#[from] std::io::Error) }
+/// # struct Bank;
+/// # impl Bank { async fn send(&self, _key: &str, _amount: i64) -> std::io::Result<i64> { Ok(1) } }
+/// # async fn f(idem: Idem<sqlx::Sqlite>, bank: Bank, transfer_id: i64, amount: i64) -> Result<i64, SendError> {
+/// let call = idem.once("transfer.send", &transfer_id).payload(&amount).lease(Duration::from_secs(30));
+/// call.run(async |mut attempt| {
+///     let key = attempt.external("bank.send").await?;
+///     Ok(bank.send(&key, amount).await?)
+/// })
+/// .await
+/// # }
+/// ```
+#[must_use = "nothing is claimed before `run`"]
+#[derive(Debug)]
+pub struct LeasedCall<'t, DB: SqlDialect, T, E> {
+    call: OnceCall<&'t Idem<DB>, One, T, E>,
+}
+
+impl<'t, DB: SqlDialect, T: Answer, E: CarriesError> LeasedCall<'t, DB, T, E> {
+    /// Runs the body again when an attempt is not heard of any more, whatever it has begun: the provider honours the
+    /// downstream key, and what the body commits is idempotent by itself.
+    pub fn take_over(mut self) -> Self {
+        self.call.spec.on_expired = OnExpired::Takeover;
+        self
+    }
+
+    /// Claims the key and runs the body, or gives what an earlier call has left.
+    ///
+    /// # Errors
+    ///
+    /// What the body fails with, and every [`Error`] of an idempotent call, as an `E`.
+    pub async fn run<F>(self, body: impl FnOnce(Attempt<'t, DB>) -> F) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let OnceCall { begin, spec, calls, codec } = self.call;
+        match lease(begin, &spec, calls.key, calls.payload, &codec).await {
+            Opened::Run(leased) => attempt(leased, body, &codec).await,
+            Opened::Done(answer) => answer,
+        }
+    }
+
+    /// The same for a call whose provider can be asked: when something has begun and the attempt is not heard of any more,
+    /// the probe finds out whether it happened.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run), and what the probe fails with.
+    pub async fn run_or_probe<P, F>(
+        mut self,
+        probe: impl FnOnce(Attempt<'t, DB>) -> P,
+        body: impl FnOnce(Attempt<'t, DB>) -> F,
+    ) -> Result<T, E>
+    where
+        P: Future<Output = Result<Probe<T>, E>>,
+        F: Future<Output = Result<T, E>>,
+    {
+        self.call.spec.on_expired = OnExpired::Probe;
+        let OnceCall { begin, spec, calls, codec } = self.call;
+        let opened = match lease(begin, &spec, calls.key, calls.payload, &codec).await {
+            Opened::Run(leased) if leased.is_in_doubt() => {
+                let found = leased.inside().run(probe(leased.own_attempt())).await;
+                leased.settle(found, &codec).await
+            }
+            opened => opened,
+        };
+        match opened {
+            Opened::Run(leased) => attempt(leased, body, &codec).await,
+            Opened::Done(answer) => answer,
+        }
+    }
+}
+
+async fn attempt<'t, DB: SqlDialect, T, E, F>(
+    leased: Leased<'t, DB>,
+    body: impl FnOnce(Attempt<'t, DB>) -> F,
+    codec: &Codec<Result<T, E>, T, E>,
+) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let out = leased.inside().run(body(leased.own_attempt())).await;
+    leased.finish(out, codec).await
 }
 
 /// Lends the claim's transaction to the body; gives both the claim and the body's answer.

@@ -39,13 +39,15 @@ pub(super) fn waiting(dialect: Dialect, claim: &'static str, wait: Duration) -> 
 }
 
 const POSTGRES_READ: &str = "\
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
   FROM idem_record
  WHERE scope = $1 AND key = $2";
 
 const SQLITE_READ: &str = "\
 SELECT status, fingerprint, result, result_type,
-       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ?1 AND key = ?2";
 
@@ -65,6 +67,7 @@ WITH patience AS MATERIALIZED (
 )
 SELECT claimed.claimed AS claimed, seen.status AS status, seen.fingerprint AS fingerprint, seen.result AS result,
        seen.result_type AS result_type, CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased,
        set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
   FROM patience
   LEFT JOIN claimed ON TRUE
@@ -97,6 +100,7 @@ WITH patience AS MATERIALIZED (
 SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
        CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased,
        set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
   FROM patience
  CROSS JOIN all_claimed
@@ -106,7 +110,8 @@ SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed
         read_all: "\
 SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased
   FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
   JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0",
         end_all: "\
@@ -129,12 +134,14 @@ ON CONFLICT (scope, key) DO UPDATE
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
 VALUES (?, ?, 1, ?, ?, NOW(6))",
         read: "\
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?
   LOCK IN SHARE MODE",
         look: "\
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?",
         end: "\
@@ -158,7 +165,8 @@ ON DUPLICATE KEY UPDATE owner = idem_record.owner",
         read_all: "\
 SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone
+       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > NOW(6) THEN 1 END AS leased
   FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
@@ -212,7 +220,8 @@ ON CONFLICT (scope, key) DO NOTHING",
         read_all: "\
 SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM json_each(?2) AS list
   JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]')",
         end_all: "\

@@ -1,0 +1,51 @@
+use std::time::{Duration, Instant};
+
+use sqlx::Execute;
+
+use super::Idem;
+use crate::dialect::SqlDialect;
+use crate::error::Error;
+use crate::tx::Answer;
+
+/// The patience with a statement that its caller asks again himself.
+pub(crate) const UNTIL_NOW: Duration = Duration::ZERO;
+
+/// The pauses between tries, while the database is away.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+];
+
+impl<DB: SqlDialect> Idem<DB> {
+    /// Runs a statement that commits by itself. One whose answer was lost, or which the database gave up, is asked again on
+    /// another connection for as long as the patience lasts: it may run twice.
+    pub(crate) async fn ask_alone<'q, Q>(
+        &self,
+        patience: Duration,
+        query: impl Fn() -> Result<Q, sqlx::Error>,
+    ) -> Result<Answer<DB>, Error>
+    where
+        Q: Execute<'q, DB> + 'q,
+    {
+        let end = Instant::now() + patience;
+        let mut tries = 0;
+        loop {
+            let query = query().map_err(Error::Database)?;
+            match self.try_alone(query).await {
+                Err(error) if error.is_retryable() && Instant::now() < end => {
+                    tokio::time::sleep(PAUSES[tries.min(PAUSES.len() - 1)]).await;
+                    tries += 1;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn try_alone<'q>(&self, query: impl Execute<'q, DB> + 'q) -> Result<Answer<DB>, Error> {
+        let _turn = self.writers_turn().await?;
+        self.acquire().await?.ask(query).await.map_err(Error::commit::<DB>)
+    }
+}
