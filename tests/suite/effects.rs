@@ -5,6 +5,7 @@ use idem_runtime::prelude::*;
 use crate::batches::Batch;
 use crate::creation::Creation;
 use crate::failures::FinalError;
+use crate::leases::{LeasedCall, TakenOverCall};
 use crate::settle::{PayError, settle};
 use crate::shop::order_status::{Pay, Refund};
 use crate::shop::{OrderStatus, create_tables, history, new_order, status};
@@ -12,7 +13,7 @@ use crate::support::{Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResu
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    scenarios!(suite, [Transition, MultiSource, Creation, Function, FinalError, Batch]);
+    scenarios!(suite, [Transition, MultiSource, Creation, Function, FinalError, Batch, LeasedCall, TakenOverCall]);
 }
 
 /// A transition by itself.

@@ -20,6 +20,7 @@ mod interleavings;
 mod isolation;
 mod joining;
 mod keys;
+mod leases;
 mod locks;
 mod lookups;
 mod machines;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     isolation::add(&mut suite);
     joining::add(&mut suite);
     keys::add(&mut suite);
+    leases::add(&mut suite);
     locks::add(&mut suite);
     lookups::add(&mut suite);
     migrations::add(&mut suite);

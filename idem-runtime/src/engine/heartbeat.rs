@@ -8,6 +8,7 @@ use sqlx::Pool;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::dialect::SqlDialect;
+use crate::error::Error;
 use crate::record::Claim;
 use crate::record::lease::renew_query;
 use crate::tx::Lent;
@@ -129,8 +130,8 @@ impl<DB: SqlDialect> Shared<DB> {
         renewed.is_ok()
     }
 
-    async fn try_renew(&self, claims: &[Claim], end: Instant) -> Result<(), crate::Error> {
-        let late = |_| crate::Error::Database(sqlx::Error::PoolTimedOut);
+    async fn try_renew(&self, claims: &[Claim], end: Instant) -> Result<(), Error> {
+        let late = |_| Error::Database(sqlx::Error::PoolTimedOut);
         let _turn = match &self.writer {
             Some(writer) => {
                 let turn = tokio::time::timeout_at(end.into(), Arc::clone(writer).lock_owned());
@@ -139,9 +140,9 @@ impl<DB: SqlDialect> Shared<DB> {
             None => None,
         };
         let mut lent = tokio::time::timeout_at(end.into(), Lent::acquire(&self.pool)).await.map_err(late)??;
-        let query = renew_query::<DB>(claims).map_err(crate::Error::Database)?;
+        let query = renew_query::<DB>(claims).map_err(Error::Database)?;
         match tokio::time::timeout_at(end.into(), lent.ask(query)).await {
-            Ok(answer) => answer.map(drop).map_err(crate::Error::statement::<DB>),
+            Ok(answer) => answer.map(drop).map_err(Error::statement::<DB>),
             Err(elapsed) => {
                 // The answer may never come: the next one is asked for on another connection.
                 lent.distrust();
