@@ -15,7 +15,7 @@ use crate::steps::{Step, reached};
 use crate::tx::Tx;
 
 pub use downstream::DownstreamKey;
-pub(crate) use hold::Hold;
+pub(crate) use hold::{Begun, Hold};
 
 /// How long a statement of an attempt is asked again whose answer was lost.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -76,7 +76,7 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
     /// and `tx` for a commit.
     #[must_use]
     pub fn begun(&self) -> Vec<String> {
-        self.hold.begun()
+        self.hold.begun().names()
     }
 
     /// The key that stands for a step of this call at a provider: the same at every attempt, and another one for each scope,
@@ -104,7 +104,7 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
 
     async fn mark_external(&self, step: &str) -> Result<(), Error> {
         check_name(step)?;
-        let begun = with(self.begun(), step);
+        let begun = self.hold.begun().with(step);
         self.mark(&begun).await?;
         // Only what is known to be committed counts: without it nobody was given a key.
         self.hold.set_begun(begun);
@@ -115,12 +115,14 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
     /// Takes a step back: its outside call certainly had no effect and never will have one, since nothing was sent or the
     /// provider has refused it. When nothing else has begun, an error of the body frees the key.
     ///
+    /// It is about the last call of [`external`](Self::external) with this name. One before it stays begun, and so does a
+    /// step of an earlier attempt: what came of those, this refusal does not say.
+    ///
     /// # Errors
     ///
     /// [`Error::StaleOwner`], [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`]; then it stays begun.
     pub async fn retract(&mut self, step: &str) -> Result<(), Error> {
-        let mut begun = self.begun();
-        begun.retain(|it| it != step);
+        let begun = self.hold.begun().without(step);
         self.mark(&begun).await.inspect_err(|_| Inside::note_error())?;
         self.hold.set_begun(begun);
         Ok(())
@@ -128,14 +130,14 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
 
     /// Nothing of what had begun has happened.
     pub(crate) async fn forget_begun(&self) -> Result<(), Error> {
-        self.mark(&[]).await?;
-        self.hold.set_begun(Vec::new());
+        self.mark(&Begun::default()).await?;
+        self.hold.set_begun(Begun::default());
         Ok(())
     }
 
     /// It renews the lease as well, and finds out whether the call is still ours.
-    async fn mark(&self, begun: &[String]) -> Result<(), Error> {
-        let query = || self.hold.claim.mark_query::<DB>(begun);
+    async fn mark(&self, begun: &Begun) -> Result<(), Error> {
+        let query = || self.hold.claim.mark_query::<DB>(&begun.names());
         let answer = self.idem.ask_alone(PATIENCE, query).await?;
         if answer.rows_affected() == 1 { Ok(()) } else { Err(Error::StaleOwner) }
     }
@@ -180,13 +182,6 @@ fn check_name(step: &str) -> Result<(), Error> {
     Err(Error::InvalidKey { reason })
 }
 
-fn with(mut begun: Vec<String>, step: &str) -> Vec<String> {
-    if begun.iter().all(|it| it != step) {
-        begun.push(step.to_owned());
-    }
-    begun
-}
-
 /// A transaction of an attempt. It commits only while the call is still the attempt's, and rolls back when it is dropped.
 ///
 /// Write `&mut *tx` wherever idem or sqlx takes a [`Tx`].
@@ -220,8 +215,8 @@ impl<DB: SqlDialect> AttemptTx<'_, DB> {
 
 /// The record is written last, and stays locked until the commit: whoever takes the call over comes before or after both.
 async fn fenced<DB: SqlDialect>(mut tx: Tx<'static, DB>, hold: &Hold) -> Result<(), Error> {
-    let begun = with(hold.begun(), TX);
-    let mark = hold.claim.mark_query::<DB>(&begun).map_err(Error::Database)?;
+    let (before, begun) = (hold.begun(), hold.begun().with(TX));
+    let mark = hold.claim.mark_query::<DB>(&begun.names()).map_err(Error::Database)?;
     let marked = tx.root().ask(mark).await.map_err(Error::statement::<DB>)?;
     if marked.rows_affected() != 1 {
         let _ = tx.rollback().await;
@@ -235,7 +230,6 @@ async fn fenced<DB: SqlDialect>(mut tx: Tx<'static, DB>, hold: &Hold) -> Result<
         }
         return Err(Error::statement::<DB>(error));
     }
-    let before = hold.begun();
     // Before COMMIT is sent: whoever is dropped while it is on its way does not know whether it arrived.
     hold.set_begun(begun);
     match tx.end().await {

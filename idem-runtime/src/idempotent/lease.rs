@@ -176,7 +176,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     fn leased(self, mut ours: Ours<DB>) -> Found<'t, DB> {
         ours.turn = Some(self.turn);
         let inside = Inside::opening(self.idem.id());
-        let in_doubt = !ours.hold.begun().is_empty();
+        let in_doubt = !ours.hold.begun().names().is_empty();
         let attempt = Attempt::new(self.idem, Arc::clone(&ours.hold), inside.clone());
         Found::Ours(Leased { attempt, inside, ours, in_doubt })
     }

@@ -107,9 +107,30 @@ async fn a_step_that_is_taken_back<DB: Engine>(db: TestDb<DB>) -> TestResult {
         .await;
     answer!(refused, Err(PayError::Refused));
     recorded(&db, "k", "").await?;
-    let sent: Sent = call().run(async |_| Ok(1)).await;
-    answer!(sent, Ok(1));
-    Ok(())
+    // A step that was begun twice was refused once: what came of the other one, nobody has said.
+    let refused: Sent = call()
+        .run(async |mut attempt| {
+            attempt.external("bank.send").await?;
+            attempt.external("bank.send").await?;
+            attempt.retract("bank.send").await?;
+            attempt.retract("another").await?;
+            Err(PayError::Refused)
+        })
+        .await;
+    answer!(refused, Err(PayError::Refused));
+    recorded(&db, "k", "4 1 [\"bank.send\"]").await?;
+    // Nor does a refusal say anything about an attempt before this one.
+    let refused: Sent = call()
+        .take_over()
+        .run(async |mut attempt| {
+            attempt.external("bank.send").await?;
+            attempt.retract("bank.send").await?;
+            attempt.retract("bank.send").await?;
+            Err(PayError::Refused)
+        })
+        .await;
+    answer!(refused, Err(PayError::Refused));
+    recorded(&db, "k", "4 2 [\"bank.send\"]").await
 }
 
 /// What was committed has happened: a body that ran again would do it twice.

@@ -48,11 +48,11 @@ impl<DB: SqlDialect> Ours<DB> {
     }
 
     fn letting_go(&mut self) -> impl Future<Output = ()> + Send + 'static {
-        let (hold, turn, held) = (Arc::clone(&self.hold), self.turn.take(), self.held.take());
+        let (hold, turn, open) = (Arc::clone(&self.hold), self.turn.take(), self.held.take());
         async move {
-            let Some(Held { idem, beating }) = held else { return };
+            let Some(Held { idem, beating }) = open else { return };
             drop(beating);
-            let (begun, nobody) = (hold.begun(), new_owner());
+            let (begun, nobody) = (hold.begun().names(), new_owner());
             let let_go = idem.ask_alone(PATIENCE, || hold.claim.let_go_query::<DB>(&begun, &nobody)).await;
             if let Err(error) = let_go {
                 tracing::warn!(scope = hold.claim.spec.scope, error = %error, "a call was not let go: its lease runs out");
