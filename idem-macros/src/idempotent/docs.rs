@@ -5,20 +5,20 @@ use quote::{ToTokens, quote};
 use syn::{Attribute, ExprPath, Signature};
 
 use super::args::{Args, Kept, Retain, Time};
-use super::check::Model;
+use super::ast::Form;
+use super::check::{InDoubt, Model};
 
 /// The lines: both signatures, and the errors unless the user has written about them.
 pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
     let (scope, key) = (model.scope.value(), tidy(model.key.0.to_token_stream()));
-    let database = tidy(model.transaction.database.to_token_stream());
-    let options = options(model.args);
+    let (callers, options) = (callers(model), options(model));
     let errors = if documents_errors(&model.function.attrs) { "" } else { ERRORS };
     let text = format!(
         "\n\
          # Idempotent\n\
          \n\
          One effect for each `{key}` in the scope `{scope}`: the first call runs the body, every later one replays its\n\
-         result. Pass `&Idem<{database}>`, or `&mut *tx` inside of another idempotent body.\n\
+         result. {callers}\n\
          \n\
          ```text\n\
          {}\n\
@@ -29,8 +29,22 @@ pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A line for each option behind the payload.
-fn options(args: &Args) -> String {
+/// What callers pass.
+fn callers(model: &Model<'_>) -> String {
+    let database = tidy(model.first.database.to_token_stream());
+    match model.first.form {
+        Form::Transaction => format!("Pass `&Idem<{database}>`, or `&mut *tx` inside of another idempotent body."),
+        Form::Lease => format!("Pass `&Idem<{database}>`."),
+    }
+}
+
+/// A line for each option behind the payload, and what holds under a lease.
+fn options(model: &Model<'_>) -> String {
+    let lines = written(model.args).into_iter().chain(lease(model)).collect::<Vec<_>>();
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+}
+
+fn written(args: &Args) -> Vec<String> {
     let lines = [
         args.wait.as_ref().map(waiting),
         args.retain.as_ref().map(retention),
@@ -42,8 +56,28 @@ fn options(args: &Args) -> String {
             .as_ref()
             .map(|upgrade| format!("A result of an older shape is made a new one by `{}`.", code(upgrade))),
     ];
-    let lines: Vec<_> = lines.into_iter().flatten().collect();
-    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+    lines.into_iter().flatten().collect()
+}
+
+/// The runtime's, where none is written.
+const LEASE: &str = "30s";
+
+fn lease(model: &Model<'_>) -> Vec<String> {
+    if model.first.form == Form::Transaction {
+        return Vec::new();
+    }
+    let time = model.args.lease.as_ref().map_or_else(|| LEASE.to_owned(), |lease| lease.text.value());
+    let later = match model.options.lease.in_doubt {
+        InDoubt::Held => "every later one is `Indeterminate` until somebody has looked.".to_owned(),
+        InDoubt::Probed(path) => format!("the next one asks `{}` what has come of it.", code(path)),
+        InDoubt::TakenOver => {
+            "the next one runs the body again, and the provider honours the downstream key.".to_owned()
+        }
+    };
+    vec![
+        format!("A call holds its key by a lease of `{time}`, which is renewed while the body runs."),
+        format!("A call that has begun something outside and ends without a result is in doubt:\n{later}"),
+    ]
 }
 
 fn waiting(wait: &Time) -> String {
@@ -96,8 +130,11 @@ fn documents_errors(attrs: &[Attribute]) -> bool {
 
 /// As the body sees it, then as its callers do.
 fn signatures(model: &Model<'_>) -> String {
-    let database = model.transaction.database;
-    let called = model.called_with(quote!(impl Begin<#database>));
+    let database = model.first.database;
+    let called = model.called_with(match model.first.form {
+        Form::Transaction => quote!(impl Begin<#database>),
+        Form::Lease => quote!(&Idem<#database>),
+    });
     format!("{}\n{}", signature(&model.function.sig), signature(&called))
 }
 

@@ -1,0 +1,60 @@
+//! What comes between a claim that was taken over in doubt and the body.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{ExprPath, Pat, Receiver};
+
+use super::super::ast::Function;
+use super::super::check::{InDoubt, Model};
+use super::{claimed, cloned};
+
+/// Asks the probe, if there is one, what has come of the attempt before. Whatever is wrong with its signature is an error
+/// at its path.
+pub(super) fn probe(model: &Model<'_>) -> TokenStream {
+    let InDoubt::Probed(path) = model.options.lease.in_doubt else { return TokenStream::new() };
+    let (claimed, variables) = (claimed(model), variables(model.function));
+    let clones = variables.iter().map(|variable| (variable, cloned(variable)));
+    let clones = clones.map(|(variable, clone)| quote!(let #variable = #clone;));
+    let (call, found) = (call(path, model.function, &variables), format_ident!("__found", span = at(path)));
+    quote_spanned! {Span::mixed_site()=>
+        if __leased.is_in_doubt() {
+            let __inside = __leased.inside();
+            let #found = {
+                let __attempt = __leased.attempt();
+                #(#clones)*
+                __inside.run(async move { #call }).await
+            };
+            __leased = match __leased.settle(#found, &__codec).await { #claimed };
+        }
+    }
+}
+
+/// A call with what the function was called with, and the attempt in its place.
+fn call(path: &ExprPath, function: &Function, variables: &[&Ident]) -> TokenStream {
+    let receiver = function.sig.receiver().map(this);
+    let attempt = format_ident!("__attempt", span = Span::mixed_site());
+    let arguments = receiver.iter().chain([&attempt]).chain(variables.iter().copied()).map(|argument| {
+        let mut argument = argument.clone();
+        argument.set_span(path.span().resolved_at(argument.span()));
+        argument
+    });
+    quote_spanned!(at(path)=> #path(#(#arguments),*).await)
+}
+
+fn at(path: &ExprPath) -> Span {
+    path.span().resolved_at(Span::mixed_site())
+}
+
+fn this(receiver: &Receiver) -> Ident {
+    Ident::new("self", receiver.self_token.span)
+}
+
+/// The parameters behind the attempt, each of which is a variable.
+fn variables(function: &Function) -> Vec<&Ident> {
+    let variables = function.typed().skip(1).filter_map(|parameter| match &*parameter.pat {
+        Pat::Ident(variable) => Some(&variable.ident),
+        _ => None,
+    });
+    variables.collect()
+}
