@@ -74,7 +74,7 @@ fn in_doubt<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> InDoubt<'a> {
 /// What happens in doubt is one of three.
 fn check_on_expired(cx: &Ctxt, word: &Ident) {
     let help = "write `hold`, `probe(path)` or `takeover`";
-    cx.error(word, format_args!("nothing is known of `{word}` when a lease is over\nhelp: {help}"));
+    cx.error(word, format_args!("unknown policy `{word}` in `on_expired`\nhelp: {help}"));
 }
 
 /// The probe is given each argument by its name, in a call, where nothing can be left out.
@@ -104,7 +104,7 @@ fn check_takeover_without_downstream(cx: &Ctxt, args: &Args, takeover: &Ident) {
         cx.error(
             takeover,
             "missing `downstream` beside `takeover`\n\
-             help: write `downstream = idempotent` if the provider honours the downstream key: what comes twice with one key is done once",
+             help: write `downstream = idempotent` if the provider honours the downstream key: a second call with it does nothing",
         );
     }
 }

@@ -16,18 +16,25 @@ pub(super) fn probe(model: &Model<'_>) -> TokenStream {
     let (claimed, variables) = (claimed(model), variables(model.function));
     let clones = variables.iter().map(|variable| (variable, cloned(variable)));
     let clones = clones.map(|(variable, clone)| quote!(let #variable = #clone;));
-    let (call, found) = (call(path, model.function, &variables), format_ident!("__found", span = at(path)));
+    let (found, call) = (found(model, path), call(path, model.function, &variables));
+    let settle = format_ident!("settle", span = at(path));
     quote_spanned! {Span::mixed_site()=>
         if __leased.is_in_doubt() {
             let __inside = __leased.inside();
-            let #found = {
+            let __found: #found = {
                 let __attempt = __leased.attempt();
                 #(#clones)*
-                __inside.run(async move { #call }).await
+                #call
             };
-            __leased = match __leased.settle(#found, &__codec).await { #claimed };
+            __leased = match __leased.#settle(__found, &__codec).await { #claimed };
         }
     }
+}
+
+/// The type of the probe's answer. What it finds may be anything that the result can be made from.
+fn found(model: &Model<'_>, path: &ExprPath) -> TokenStream {
+    let (runtime, output) = (model.args.runtime(at(path)), model.output);
+    quote_spanned!(at(path)=> ::core::result::Result<#runtime::Probe<_>, __idem::ErrOf<#output>>)
 }
 
 /// A call with what the function was called with, and the attempt in its place.
@@ -39,7 +46,7 @@ fn call(path: &ExprPath, function: &Function, variables: &[&Ident]) -> TokenStre
         argument.set_span(path.span().resolved_at(argument.span()));
         argument
     });
-    quote_spanned!(at(path)=> #path(#(#arguments),*).await)
+    quote_spanned!(at(path)=> __inside.run(async move { #path(#(#arguments),*).await }).await)
 }
 
 fn at(path: &ExprPath) -> Span {

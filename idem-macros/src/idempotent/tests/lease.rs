@@ -218,7 +218,10 @@ fn a_record_in_doubt_is_probed() {
                 };
                 if __leased.is_in_doubt() {
                     let __inside = __leased.inside();
-                    let __found = {
+                    let __found: ::core::result::Result<
+                        ::idem_runtime::Probe<_>,
+                        __idem::ErrOf<Result<Once<Receipt>, SendError>>,
+                    > = {
                         let __attempt = __leased.attempt();
                         let name = ::core::clone::Clone::clone(&name);
                         let amount = ::core::clone::Clone::clone(&amount);
