@@ -40,15 +40,18 @@ fn callers(model: &Model<'_>) -> String {
 
 /// A line for each option behind the payload, and what holds under a lease.
 fn options(model: &Model<'_>) -> String {
-    let lines = written(model.args).into_iter().chain(lease(model)).collect::<Vec<_>>();
+    let mut lines = written(model.args, model.first.form);
+    if model.first.form == Form::Lease {
+        lines.extend([leased(model.args.lease.as_ref()), in_doubt(&model.options.lease.in_doubt)]);
+    }
     if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
 }
 
-fn written(args: &Args) -> Vec<String> {
+fn written(args: &Args, form: Form) -> Vec<String> {
     let lines = [
         args.wait.as_ref().map(waiting),
         args.retain.as_ref().map(retention),
-        args.record_err.as_ref().map(recorded),
+        args.record_err.as_ref().map(|is_final| recorded(is_final, form)),
         args.rerun.as_ref().map(|reruns| {
             format!("When the database gives up its transaction, the body runs again, {reruns} times at most.")
         }),
@@ -62,22 +65,18 @@ fn written(args: &Args) -> Vec<String> {
 /// The runtime's, where none is written.
 const LEASE: &str = "30s";
 
-fn lease(model: &Model<'_>) -> Vec<String> {
-    if model.first.form == Form::Transaction {
-        return Vec::new();
-    }
-    let time = model.args.lease.as_ref().map_or_else(|| LEASE.to_owned(), |lease| lease.text.value());
-    let later = match model.options.lease.in_doubt {
-        InDoubt::Held => "every later one is `Indeterminate` until somebody has looked.".to_owned(),
-        InDoubt::Probed(path) => format!("the next one asks `{}` what has come of it.", code(path)),
-        InDoubt::TakenOver => {
-            "the next one runs the body again, and the provider honours the downstream key.".to_owned()
-        }
+fn leased(lease: Option<&Time>) -> String {
+    let time = lease.map_or_else(|| LEASE.to_owned(), |lease| lease.text.value());
+    format!("A call holds its key by a lease of `{time}`, which is renewed while the body runs.")
+}
+
+fn in_doubt(in_doubt: &InDoubt<'_>) -> String {
+    let next = match in_doubt {
+        InDoubt::Held => "every later one is `Indeterminate` until somebody has looked.",
+        InDoubt::Probed(path) => &format!("the next one asks `{}` what has come of it.", code(path)),
+        InDoubt::TakenOver => "the next one runs the body again, and the provider honours the downstream key.",
     };
-    vec![
-        format!("A call holds its key by a lease of `{time}`, which is renewed while the body runs."),
-        format!("A call that has begun something outside and ends without a result is in doubt:\n{later}"),
-    ]
+    format!("A call that ends without a result after it has begun or committed something is in doubt:\n{next}")
 }
 
 fn waiting(wait: &Time) -> String {
@@ -108,9 +107,13 @@ fn kept(kept: &Kept) -> String {
 }
 
 /// Which errors are answers.
-fn recorded(is_final: &ExprPath) -> String {
+fn recorded(is_final: &ExprPath, form: Form) -> String {
     let is_final = code(is_final);
-    format!("An error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.")
+    let rest = match form {
+        Form::Transaction => "and nothing else of its call stays",
+        Form::Lease => "and what its call has committed stays",
+    };
+    format!("An error that `{is_final}` says yes to is stored and replayed too, {rest}.")
 }
 
 fn code(written: &ExprPath) -> String {

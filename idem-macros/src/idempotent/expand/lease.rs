@@ -43,14 +43,16 @@ fn call(path: &ExprPath, function: &Function, variables: &[&Ident]) -> TokenStre
     let attempt = format_ident!("__attempt", span = Span::mixed_site());
     let arguments = receiver.iter().chain([&attempt]).chain(variables.iter().copied()).map(|argument| {
         let mut argument = argument.clone();
-        argument.set_span(path.span().resolved_at(argument.span()));
+        argument.set_span(at(path).resolved_at(argument.span()));
         argument
     });
     quote_spanned!(at(path)=> __inside.run(async move { #path(#(#arguments),*).await }).await)
 }
 
+/// Where the path ends.
 fn at(path: &ExprPath) -> Span {
-    path.span().resolved_at(Span::mixed_site())
+    let last = path.path.segments.last();
+    last.map_or_else(|| path.span(), |last| last.ident.span()).resolved_at(Span::mixed_site())
 }
 
 fn this(receiver: &Receiver) -> Ident {

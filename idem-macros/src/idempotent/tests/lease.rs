@@ -8,7 +8,13 @@ use super::{attribute, check};
 #[test]
 fn a_record_in_doubt_is_held() {
     check(
-        quote!(scope = "transfer.send", key = transfer_id, payload = amount, lease = "1m 30s"),
+        quote!(
+            scope = "transfer.send",
+            key = transfer_id,
+            payload = amount,
+            lease = "1m 30s",
+            record_err = SendError::is_final
+        ),
         quote! {
             async fn send(attempt: &mut Attempt<'_, Sqlite>, transfer_id: i64, mut amount: i64) -> Result<Receipt, SendError> {
                 pay(attempt, &mut amount).await
@@ -26,8 +32,9 @@ fn a_record_in_doubt_is_held() {
             ///async fn send(attempt: &Idem<Sqlite>, transfer_id: i64, mut amount: i64) -> Result<Receipt, SendError>
             ///```
             ///
+            ///An error that `SendError::is_final` says yes to is stored and replayed too, and what its call has committed stays.
             ///A call holds its key by a lease of `1m 30s`, which is renewed while the body runs.
-            ///A call that has begun something outside and ends without a result is in doubt:
+            ///A call that ends without a result after it has begun or committed something is in doubt:
             ///every later one is `Indeterminate` until somebody has looked.
             ///
             ///# Errors
@@ -45,6 +52,11 @@ fn a_record_in_doubt_is_held() {
                     __idem::OkOf<Result<Receipt, SendError>>,
                     __idem::ErrOf<Result<Receipt, SendError>>,
                 >();
+                let __codec = __idem::record_err::<
+                    Result<Receipt, SendError>,
+                    _,
+                    __idem::ErrOf<Result<Receipt, SendError>>,
+                >(__codec, SendError::is_final);
                 let __key = __idem::Key::new();
                 let __key = __idem::key_part(__key, &transfer_id);
                 let __payload = __idem::Fingerprint::new();
@@ -115,7 +127,7 @@ fn a_record_in_doubt_is_taken_over() {
             ///```
             ///
             ///A call holds its key by a lease of `30s`, which is renewed while the body runs.
-            ///A call that has begun something outside and ends without a result is in doubt:
+            ///A call that ends without a result after it has begun or committed something is in doubt:
             ///the next one runs the body again, and the provider honours the downstream key.
             ///
             ///# Errors
@@ -187,7 +199,7 @@ fn a_record_in_doubt_is_probed() {
             ///```
             ///
             ///A call holds its key by a lease of `30s`, which is renewed while the body runs.
-            ///A call that has begun something outside and ends without a result is in doubt:
+            ///A call that ends without a result after it has begun or committed something is in doubt:
             ///the next one asks `Self::ask::<DB>` what has come of it.
             ///
             ///# Errors
