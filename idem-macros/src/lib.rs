@@ -71,6 +71,36 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 /// pay(&mut *tx, "request-1", 42, 500).await?; // inside of another body, in its transaction
 /// ```
 ///
+/// A body that calls the outside world runs on an attempt in place of the transaction, under a lease:
+///
+/// ```text
+/// #[idempotent(scope = "transfer.send", key = id, payload = amount, lease = "30s", on_expired = probe(ask))]
+/// async fn send(attempt: &mut Attempt<'_, Sqlite>, bank: &Bank, id: i64, amount: i64) -> Result<Receipt, SendError> {
+///     let key = attempt.external("bank.send").await?; // the same at every retry; from here on the call is in doubt
+///     let receipt = bank.send(&key, amount).await?;
+///     let mut tx = attempt.tx().await?;
+///     ..
+///     tx.commit().await?;
+///     Ok(receipt)
+/// }
+///
+/// /// Asks the bank what has come of a call that was lost.
+/// async fn ask(
+///     attempt: &mut Attempt<'_, Sqlite>,
+///     bank: &Bank,
+///     id: i64,
+///     amount: i64,
+/// ) -> Result<Probe<Receipt>, SendError> {
+///     ..
+/// }
+///
+/// send(&idem, &bank, 7, 500).await?;
+/// ```
+///
+/// The claim is committed before the body runs. A call that ends without a result before it has begun anything outside, or
+/// committed an `attempt.tx()`, has not happened: the next one runs the body. After that it is in doubt, and `on_expired`
+/// says what the next one does.
+///
 /// - `scope = ".."` names whose keys these are; renaming the function must not change it.
 /// - `key = ..`, one expression of the arguments or a tuple of them, is the same on every retry and another for other
 ///   work: integers, strings, `bool`, `Uuid`, decimals, calendar dates, `Option` of these, and types of your own by
@@ -81,14 +111,23 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 ///   result's time the answer is `Gone`; after the key's the record may be removed. A key without a time is kept for
 ///   ever, and a result without one as long as its key.
 /// - `record_err = path`, a `fn(&E) -> bool`: an error that it says yes to is stored and replayed, and what the body wrote
-///   is rolled back. `E: Serialize + DeserializeOwned`.
+///   is rolled back, except for what an `attempt.tx()` has committed. `E: Serialize + DeserializeOwned`.
 /// - `rerun = 3`, how often the body runs again when the database gives up its transaction, as it does for a deadlock. The
 ///   arguments are `Clone`, `self` is `&self`, and the body does nothing outside of `tx`.
+/// - `lease = "30s"`, how long the claim of a lost process is respected; 30 s when not given. It is renewed while the body
+///   runs.
+/// - `on_expired`, what becomes of a call in doubt whose lease is over: `hold`, the default, answers `Indeterminate` until
+///   an operator settles it. `probe(path)` calls a function that takes what this one takes, and finds out:
+///   `Probe::Done(T)` is the result from now on, `Probe::Absent` runs the body, `Probe::Unknown` answers `Indeterminate`.
+///   The arguments are `Clone`, `self` is `&self`. `takeover` runs the body again, which needs `downstream = idempotent`.
+/// - `downstream = idempotent`, the promise that goes with `takeover`: the provider honours the downstream key, so that a
+///   second call with it does nothing.
 /// - `upgrade = path`, a `fn(Old) -> T` for results that were stored when `T` had another shape. `Old: DeserializeOwned`.
 /// - `crate = path`, the path to the runtime.
 ///
-/// A span of time is a number with a unit, or several: `"500ms"`, `"1h 30m"`. The function, or method, is `async`; its first parameter after `self` is `tx: &mut Tx<'_, DB>`. It returns
-/// `Result<T, E>` or `Result<Once<T>, E>`, where `T: Serialize + DeserializeOwned` and `E: From<idem_runtime::Error>`.
+/// A span of time is a number with a unit, or several: `"500ms"`, `"1h 30m"`. The function, or method, is `async`; its
+/// first parameter after `self` is `tx: &mut Tx<'_, DB>` or `attempt: &mut Attempt<'_, DB>`. It returns `Result<T, E>` or
+/// `Result<Once<T>, E>`, where `T: Serialize + DeserializeOwned` and `E: From<idem_runtime::Error>`.
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     idempotent::attribute(arguments.into(), item.into()).into()

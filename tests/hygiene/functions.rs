@@ -10,7 +10,7 @@ mod strict {
 
     use std::fmt::Display;
 
-    use idem_runtime::{KeyPart, prelude::*};
+    use idem_runtime::{Attempt, KeyPart, Probe, prelude::*};
     use serde::{Deserialize, Serialize};
     use sqlx::Sqlite;
 
@@ -54,6 +54,39 @@ mod strict {
             self.shared(tx, 1).await
         }
 
+        /// Under a lease, with a shop that the probe sees too.
+        #[idempotent(scope = "shop.leased", key = (self.id, name), payload = more, on_expired = probe(Self::asked))]
+        pub(crate) async fn leased<DB: SqlDialect, K: Display + Serialize + Clone + Sync + Send>(
+            &self,
+            attempt: &mut Attempt<'_, DB>,
+            mut name: String,
+            more: K,
+            lines: &[i64],
+        ) -> Result<Once<i64>, Error> {
+            let _: &mut Attempt<'_, DB> = attempt;
+            name.push('!');
+            Ok((self.id + lines[0]).into())
+        }
+
+        async fn asked<DB: SqlDialect, K: Display>(
+            &self,
+            attempt: &mut Attempt<'_, DB>,
+            name: String,
+            more: K,
+            lines: &[i64],
+        ) -> Result<Probe<i64>, Error> {
+            let _: &mut Attempt<'_, DB> = attempt;
+            let asked = std::future::ready(format!("{name}{more}")).await;
+            Ok(if asked.is_empty() { Probe::Absent } else { Probe::Done(lines[0]) })
+        }
+
+        /// Under a lease, with a shop of its own, and an attempt that is not used.
+        #[idempotent(scope = "shop.held", key = self.id, lease = "1m 30s", on_expired = hold)]
+        pub(crate) async fn held(mut self, _: &mut Attempt<'_, Sqlite>) -> Result<i64, Error> {
+            self.calls += 1;
+            Ok(self.id + i64::from(self.calls))
+        }
+
         /// Without a shop, and with one under another name.
         #[idempotent(scope = "shop.of", key = shop.id)]
         pub(crate) async fn of(tx: &mut Tx<'_, Sqlite>, shop: &Self) -> Result<i64, Error> {
@@ -77,6 +110,41 @@ mod strict {
     {
         let _: &mut Tx<'_, DB> = tx;
         Ok(format!("{name}{more}{}{}", lines.len(), shown(&more)))
+    }
+
+    /// Under a lease, with arguments that are taken apart and changed, and names that the expansion could take for its own.
+    #[idempotent(scope = "shop.taken-over", key = (x, idem), on_expired = takeover, downstream = idempotent)]
+    pub(crate) async fn taken_over(
+        attempt: &mut Attempt<'_, Sqlite>,
+        Point { x, mut y }: Point,
+        count: &mut i64,
+        leased: i64,
+        found: i64,
+        idem: i64,
+        _: String,
+    ) -> Result<i64, Failure> {
+        let _ = attempt;
+        y += 1;
+        *count += 1;
+        if y == leased {
+            return Err(Failure::Refused);
+        }
+        Ok(x + y + found + idem)
+    }
+
+    /// Under a lease, with arguments that only the key or the probe uses.
+    #[idempotent(scope = "shop.probed", key = only_in_key, on_expired = probe(probe))]
+    pub(crate) async fn probed(
+        _attempt: &mut Attempt<'_, Sqlite>,
+        only_in_key: String,
+        only_in_probe: i64,
+    ) -> Result<i64, Failure> {
+        Ok(1)
+    }
+
+    async fn probe(attempt: &mut Attempt<'_, Sqlite>, key: String, answer: i64) -> Result<Probe<i64>, Failure> {
+        let _ = std::future::ready((attempt, key)).await;
+        Ok(if answer == 0 { Probe::Unknown } else { Probe::Done(answer) })
     }
 
     /// Arguments that are taken apart, and one of which nothing is taken.
@@ -262,6 +330,23 @@ mod shadowed {
         of_nothing(tx, id).await
     }
 
+    struct Idem;
+    struct Probe;
+
+    #[::idem_runtime::idempotent(scope = "shadowed.leased", key = id, lease = "1s", on_expired = probe(ask))]
+    pub(super) async fn leased(attempt: &mut ::idem_runtime::Attempt<'_, ::sqlx::Sqlite>, id: i64) -> Answer {
+        let _ = attempt;
+        ::std::result::Result::Ok(id)
+    }
+
+    async fn ask(
+        attempt: &mut ::idem_runtime::Attempt<'_, ::sqlx::Sqlite>,
+        id: i64,
+    ) -> ::std::result::Result<::idem_runtime::Probe<i64>, ::idem_runtime::Error> {
+        let _ = ::std::future::ready((attempt, id)).await;
+        ::std::result::Result::Ok(::idem_runtime::Probe::Unknown)
+    }
+
     #[::idem_runtime::idempotent(scope = "shadowed", key = id)]
     pub(super) async fn of_nothing(tx: &mut ::idem_runtime::Tx<'_, ::sqlx::Sqlite>, id: i64) -> Answer {
         let _ = tx;
@@ -273,7 +358,27 @@ mod shadowed {
 mod renamed {
     use idem_runtime as other_name;
     use other_name::prelude::*;
+    use other_name::{Attempt, Probe};
     use sqlx::Sqlite;
+
+    macro_rules! leased {
+        ($name:ident, $id:ident: $Id:ty, $Attempt:ty, $time:literal, $probe:path, $output:ty, $body:block) => {
+            #[idempotent(
+                scope = "renamed.leased",
+                key = $id,
+                lease = $time,
+                on_expired = probe($probe),
+                crate = other_name
+            )]
+            pub(super) async fn $name(_attempt: $Attempt, $id: $Id) -> $output $body
+        };
+    }
+
+    leased!(leased_by_macro, id: i64, &mut Attempt<'_, Sqlite>, "2s", self::ask, Result<i64, Error>, { Ok(id) });
+
+    async fn ask(_: &mut Attempt<'_, Sqlite>, id: i64) -> Result<Probe<i64>, Error> {
+        Ok(Probe::Done(std::future::ready(id).await))
+    }
 
     macro_rules! function {
         ($name:ident, $id:ident: $Id:ty, $key:expr, $time:literal, $often:expr, $output:ty, $body:block) => {
@@ -310,11 +415,17 @@ async fn every_call_can_be_sent(idem: &Idem<Sqlite>, mut shop: strict::Shop) -> 
     let (name, pair) = (String::from("n"), (String::new(), String::new()));
     is_send(strict::hardly_used(idem, name, 1, Vec::new(), pair, String::new()));
     is_send(strict::ends(idem, 1, 2, 3, 4, 5));
+    is_send(shop.leased(idem, String::new(), "n", &[1]));
+    is_send(shop.held(idem));
+    is_send(strict::taken_over(idem, strict::Point { x: 3, y: 4 }, &mut 1, 5, 6, 7, String::new()));
+    is_send(strict::probed(idem, String::new(), 1));
     is_send(attributes::write(idem, 1, 2));
     is_send(attributes::warned(idem));
     is_send(shadowed::of_nothing(idem, 1));
     is_send(shadowed::again(idem, 1));
+    is_send(shadowed::leased(idem, 1));
     is_send(renamed::by_macro(idem, 1));
+    is_send(renamed::leased_by_macro(idem, 1));
     // Inside of a transaction too, and with references to what does not live as long as the engine.
     let mut tx = idem.begin().await?;
     let name = String::from("n");

@@ -2,7 +2,7 @@
 
 mod values;
 
-pub(crate) use values::{Kept, Retain, Time};
+pub(crate) use values::{Kept, OnExpired, Retain, Time};
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -15,7 +15,7 @@ use crate::ctxt::Ctxt;
 use crate::suggest;
 
 /// The options, each with what it looks like.
-const OPTIONS: [(&str, &str); 9] = [
+const OPTIONS: [(&str, &str); 12] = [
     ("scope", "scope = \"order.pay\""),
     ("key", "key = (tenant_id, order_id)"),
     ("payload", "payload = (amount, currency)"),
@@ -23,6 +23,9 @@ const OPTIONS: [(&str, &str); 9] = [
     ("retain", "retain(result = \"7d\", key = forever)"),
     ("record_err", "record_err = PayError::is_final"),
     ("rerun", "rerun = 3"),
+    ("lease", "lease = \"30s\""),
+    ("on_expired", "on_expired = probe(ask_bank)"),
+    ("downstream", "downstream = idempotent"),
     ("upgrade", "upgrade = Receipt::from_v1"),
     ("crate", "crate = path::to::idem_runtime"),
 ];
@@ -37,12 +40,22 @@ pub(crate) struct Args {
     pub(crate) retain: Option<Retain>,
     pub(crate) record_err: Option<ExprPath>,
     pub(crate) rerun: Option<LitInt>,
+    pub(crate) lease: Option<Time>,
+    pub(crate) on_expired: Option<OnExpired>,
+    pub(crate) downstream: Option<Ident>,
     pub(crate) upgrade: Option<ExprPath>,
     runtime: Option<Path>,
-    /// The options that were written, each with its text unless that cannot be read.
-    written: Vec<(&'static str, Option<TokenStream>)>,
+    written: Vec<Written>,
     /// The options that something unknown may have been meant to be: they are not also missing.
     guessed: Vec<&'static str>,
+}
+
+/// An option that was written.
+struct Written {
+    option: &'static str,
+    name: Ident,
+    /// The whole of it, unless that cannot be read.
+    text: Option<TokenStream>,
 }
 
 impl Args {
@@ -64,13 +77,21 @@ impl Args {
 
     /// Whether the option was written, or something that was meant to be it.
     pub(crate) fn meant(&self, option: &str) -> bool {
-        self.is_written(option) || self.guessed.contains(&option)
+        self.name(option).is_some() || self.guessed.contains(&option)
+    }
+
+    /// The option's name where it was written.
+    pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
+        self.find(option).map(|written| &written.name)
+    }
+
+    fn find(&self, option: &str) -> Option<&Written> {
+        self.written.iter().find(|written| written.option == option)
     }
 
     /// The text of each option that was written and can be read, in the order in which one writes them.
     pub(crate) fn written(&self) -> impl Iterator<Item = &TokenStream> + '_ {
-        let text = |option| self.written.iter().find(move |(written, _)| *written == option)?.1.as_ref();
-        OPTIONS.into_iter().filter_map(move |(option, _)| text(option))
+        OPTIONS.into_iter().filter_map(|(option, _)| self.find(option)?.text.as_ref())
     }
 
     /// The path of the runtime crate; where the macro makes it up, errors about it point at `span`.
@@ -81,21 +102,17 @@ impl Args {
     fn option(&mut self, cx: &Ctxt, input: ParseStream<'_>) {
         let Ok(name) = input.call(Ident::parse_any) else { return self.not_an_option(cx, input) };
         let Some((option, example)) = known(&name) else { return self.guessed.extend(report_unknown(cx, &name)) };
-        if self.is_written(option) {
+        if self.name(option).is_some() {
             return cx.error(&name, format_args!("duplicate option `{option}`\nhelp: write each option once"));
         }
         let behind_name = input.fork();
         let value = self.value(cx, option, input);
-        let text = value.is_ok().then(|| up_to(input, &behind_name));
-        self.written.push((option, text.map(|text| quote!(#name #text))));
+        let text = value.is_ok().then(|| up_to(input, &behind_name)).map(|text| quote!(#name #text));
         if let Err(error) = value {
             let span = if input.is_empty() { name.span() } else { error.span() };
             cx.push(syn::Error::new(span, unreadable(option, example)));
         }
-    }
-
-    fn is_written(&self, option: &str) -> bool {
-        self.written.iter().any(|(written, _)| *written == option)
+        self.written.push(Written { option, name, text });
     }
 
     /// Which option it was meant to be, nobody can tell.
@@ -117,6 +134,9 @@ impl Args {
             "retain" => self.retain = Some(Retain::from_syn(cx, input)?),
             "record_err" => self.record_err = Some(input.parse()?),
             "rerun" => self.rerun = Some(input.parse()?),
+            "lease" => self.lease = Some(input.parse()?),
+            "on_expired" => self.on_expired = Some(input.parse()?),
+            "downstream" => self.downstream = Some(input.parse()?),
             "upgrade" => self.upgrade = Some(input.parse()?),
             _ => self.runtime = Some(input.call(Path::parse_mod_style)?),
         }

@@ -60,9 +60,10 @@ impl Function {
         names.bound
     }
 
-    /// Whether it is an argument that stands where the transaction should: once that is there, it can be named.
-    pub(crate) fn is_in_place_of_transaction(&self, name: &Ident) -> bool {
-        let first = self.first().filter(|first| Transaction::from_syn(first).is_none());
+    /// Whether it is an argument that stands where the transaction or the attempt should: once that is there, it can be
+    /// named.
+    pub(crate) fn is_in_place_of_first(&self, name: &Ident) -> bool {
+        let first = self.first().filter(|first| First::from_syn(first).is_none());
         first.is_some_and(|first| matches!(&*first.pat, Pat::Ident(pat) if pat.ident == *name))
     }
 
@@ -148,25 +149,48 @@ pub(crate) fn name_for_callers(pat: &Pat) -> Ident {
     }
 }
 
-/// `tx: &mut Tx<'_, DB>`.
-pub(crate) struct Transaction<'a> {
+/// How the body runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// In one transaction.
+    Transaction,
+    /// Under a lease.
+    Lease,
+}
+
+impl Form {
+    fn from_syn(name: &Ident) -> Option<Self> {
+        if name == "Tx" {
+            Some(Self::Transaction)
+        } else if name == "Attempt" {
+            Some(Self::Lease)
+        } else {
+            None
+        }
+    }
+}
+
+/// `tx: &mut Tx<'_, DB>` or `attempt: &mut Attempt<'_, DB>`.
+pub(crate) struct First<'a> {
+    pub(crate) form: Form,
     pub(crate) parameter: &'a PatType,
     reference: &'a TypeReference,
     path: &'a TypePath,
     /// The path's last segment.
-    pub(crate) tx: &'a Ident,
+    pub(crate) name: &'a Ident,
     pub(crate) database: &'a Type,
 }
 
-impl<'a> Transaction<'a> {
-    /// The parameter as a transaction, if its type is a mutable reference to something called `Tx`.
+impl<'a> First<'a> {
+    /// The parameter, if its type is a mutable reference to something called `Tx` or `Attempt`.
     pub(crate) fn from_syn(parameter: &'a PatType) -> Option<Self> {
         let Type::Reference(reference) = ungrouped(&parameter.ty) else { return None };
         let Type::Path(path) = ungrouped(&reference.elem) else { return None };
-        let tx = path.path.segments.last().filter(|segment| segment.ident == "Tx")?;
-        let PathArguments::AngleBracketed(arguments) = &tx.arguments else { return None };
+        let last = path.path.segments.last()?;
+        let form = Form::from_syn(&last.ident)?;
+        let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
         let Some(GenericArgument::Type(database)) = arguments.args.last() else { return None };
-        reference.mutability.map(|_| Self { parameter, reference, path, tx: &tx.ident, database })
+        reference.mutability.map(|_| Self { form, parameter, reference, path, name: &last.ident, database })
     }
 
     /// The type of the variable in the body. The lifetimes are the call's, whatever the signature calls them.
@@ -174,8 +198,8 @@ impl<'a> Transaction<'a> {
         let TypeReference { and_token, mutability, .. } = self.reference;
         let mut path = self.path.clone();
         let database = self.database;
-        if let Some(tx) = path.path.segments.last_mut() {
-            tx.arguments = PathArguments::AngleBracketed(parse_quote!(<'_, #database>));
+        if let Some(last) = path.path.segments.last_mut() {
+            last.arguments = PathArguments::AngleBracketed(parse_quote!(<'_, #database>));
         }
         quote!(#and_token #mutability #path)
     }

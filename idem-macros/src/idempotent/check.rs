@@ -1,15 +1,17 @@
 //! The rules, one function each. What passes them is a [`Model`].
 
+mod lease;
 mod options;
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Ident, LitStr, PatType, Signature, Type};
 
+pub(crate) use lease::InDoubt;
 pub(crate) use options::Options;
 
 use super::args::{Args, Names, Parts};
-use super::ast::{Function, Transaction, ungrouped, without_mut};
+use super::ast::{First, Function, ungrouped, without_mut};
 use super::docs::tidy;
 use crate::ctxt::Ctxt;
 use crate::suggest;
@@ -21,9 +23,9 @@ pub(crate) struct Model<'a> {
     pub(crate) scope: &'a LitStr,
     pub(crate) key: &'a Parts,
     pub(crate) payload: Option<&'a Parts>,
-    pub(crate) transaction: Transaction<'a>,
+    pub(crate) first: First<'a>,
     pub(crate) output: &'a Type,
-    pub(crate) options: Options,
+    pub(crate) options: Options<'a>,
 }
 
 impl Model<'_> {
@@ -38,18 +40,18 @@ impl Model<'_> {
 pub(crate) fn resolve<'a>(cx: &Ctxt, args: &'a Args, function: &'a Function) -> Option<Model<'a>> {
     check_not_async(cx, function);
     let output = check_no_result(cx, function);
-    let transaction = check_first_parameter(cx, function);
+    let first = check_first_parameter(cx, function);
     let scope = check_missing_scope(cx, args, function);
     let key = check_missing_key(cx, args, function);
     check_unknown_name(cx, "payload", args.payload.as_ref(), function);
-    let options = options::resolve(cx, args, function);
+    let options = options::resolve(cx, args, function, first.as_ref());
     Some(Model {
         function,
         args,
         scope: scope?,
         key: key?,
         payload: args.payload.as_ref(),
-        transaction: transaction?,
+        first: first?,
         output: output?,
         options,
     })
@@ -106,12 +108,12 @@ fn is_never_a_result(name: &Ident) -> bool {
 }
 
 /// The first parameter says how the body runs.
-fn check_first_parameter<'a>(cx: &Ctxt, function: &'a Function) -> Option<Transaction<'a>> {
-    let transaction = function.first().and_then(Transaction::from_syn);
-    if transaction.is_none() {
+fn check_first_parameter<'a>(cx: &Ctxt, function: &'a Function) -> Option<First<'a>> {
+    let first = function.first().and_then(First::from_syn);
+    if first.is_none() {
         report_first_parameter(cx, &function.sig.ident, function.first());
     }
-    transaction
+    first
 }
 
 fn report_first_parameter(cx: &Ctxt, name: &Ident, first: Option<&PatType>) {
@@ -119,8 +121,9 @@ fn report_first_parameter(cx: &Ctxt, name: &Ident, first: Option<&PatType>) {
     cx.error(
         fault,
         format_args!(
-            "the first parameter of `{name}` is not a transaction\n\
-             help: write `tx: &mut Tx<'_, Sqlite>` as the first one, with your database in place of `Sqlite`"
+            "the first parameter of `{name}` is neither a transaction nor an attempt\n\
+             help: write `tx: &mut Tx<'_, Sqlite>`, or `attempt: &mut Attempt<'_, Sqlite>` if the body calls the outside world, \
+             with your database in place of `Sqlite`"
         ),
     );
 }
@@ -178,7 +181,7 @@ fn check_missing_key<'a>(cx: &Ctxt, args: &'a Args, function: &Function) -> Opti
 
 fn names_an_argument(key: &Parts, function: &Function) -> bool {
     let (names, arguments) = (key.names(), function.arguments());
-    let is_one = |name: &Ident| arguments.contains(&name.to_string()) || function.is_in_place_of_transaction(name);
+    let is_one = |name: &Ident| arguments.contains(&name.to_string()) || function.is_in_place_of_first(name);
     names.hidden || names.free().any(is_one)
 }
 
@@ -194,7 +197,7 @@ fn check_unknown_name(cx: &Ctxt, option: &str, parts: Option<&Parts>, function: 
     let arguments = function.arguments();
     let mut all_known = true;
     for name in parts.map(Parts::names).iter().flat_map(Names::free) {
-        let is_known = arguments.contains(&name.to_string()) || function.is_in_place_of_transaction(name);
+        let is_known = arguments.contains(&name.to_string()) || function.is_in_place_of_first(name);
         if !is_known && !is_constant(name) {
             report_unknown_name(cx, option, name, &arguments, &function.sig.ident);
             all_known = false;

@@ -5,20 +5,20 @@ use quote::{ToTokens, quote};
 use syn::{Attribute, ExprPath, Signature};
 
 use super::args::{Args, Kept, Retain, Time};
-use super::check::Model;
+use super::ast::Form;
+use super::check::{InDoubt, Model};
 
 /// The lines: both signatures, and the errors unless the user has written about them.
 pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
     let (scope, key) = (model.scope.value(), tidy(model.key.0.to_token_stream()));
-    let database = tidy(model.transaction.database.to_token_stream());
-    let options = options(model.args);
+    let (callers, options) = (callers(model), options(model));
     let errors = if documents_errors(&model.function.attrs) { "" } else { ERRORS };
     let text = format!(
         "\n\
          # Idempotent\n\
          \n\
          One effect for each `{key}` in the scope `{scope}`: the first call runs the body, every later one replays its\n\
-         result. Pass `&Idem<{database}>`, or `&mut *tx` inside of another idempotent body.\n\
+         result. {callers}\n\
          \n\
          ```text\n\
          {}\n\
@@ -29,12 +29,29 @@ pub(crate) fn lines(model: &Model<'_>) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A line for each option behind the payload.
-fn options(args: &Args) -> String {
+/// What callers pass.
+fn callers(model: &Model<'_>) -> String {
+    let database = tidy(model.first.database.to_token_stream());
+    match model.first.form {
+        Form::Transaction => format!("Pass `&Idem<{database}>`, or `&mut *tx` inside of another idempotent body."),
+        Form::Lease => format!("Pass `&Idem<{database}>`."),
+    }
+}
+
+/// A line for each option behind the payload, and what holds under a lease.
+fn options(model: &Model<'_>) -> String {
+    let mut lines = written(model.args, model.first.form);
+    if model.first.form == Form::Lease {
+        lines.extend([leased(model.args.lease.as_ref()), in_doubt(&model.options.lease.in_doubt)]);
+    }
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+}
+
+fn written(args: &Args, form: Form) -> Vec<String> {
     let lines = [
         args.wait.as_ref().map(waiting),
         args.retain.as_ref().map(retention),
-        args.record_err.as_ref().map(recorded),
+        args.record_err.as_ref().map(|is_final| recorded(is_final, form)),
         args.rerun.as_ref().map(|reruns| {
             format!("When the database gives up its transaction, the body runs again, {reruns} times at most.")
         }),
@@ -42,8 +59,24 @@ fn options(args: &Args) -> String {
             .as_ref()
             .map(|upgrade| format!("A result of an older shape is made a new one by `{}`.", code(upgrade))),
     ];
-    let lines: Vec<_> = lines.into_iter().flatten().collect();
-    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+    lines.into_iter().flatten().collect()
+}
+
+/// The runtime's, where none is written.
+const LEASE: &str = "30s";
+
+fn leased(lease: Option<&Time>) -> String {
+    let time = lease.map_or_else(|| LEASE.to_owned(), |lease| lease.text.value());
+    format!("A call holds its key by a lease of `{time}`, which is renewed while the body runs.")
+}
+
+fn in_doubt(in_doubt: &InDoubt<'_>) -> String {
+    let next = match in_doubt {
+        InDoubt::Held => "every later one is `Indeterminate` until somebody has looked.",
+        InDoubt::Probed(path) => &format!("the next one asks `{}` what has come of it.", code(path)),
+        InDoubt::TakenOver => "the next one runs the body again, and the provider honours the downstream key.",
+    };
+    format!("A call that ends without a result after it has begun or committed something is in doubt:\n{next}")
 }
 
 fn waiting(wait: &Time) -> String {
@@ -74,9 +107,13 @@ fn kept(kept: &Kept) -> String {
 }
 
 /// Which errors are answers.
-fn recorded(is_final: &ExprPath) -> String {
+fn recorded(is_final: &ExprPath, form: Form) -> String {
     let is_final = code(is_final);
-    format!("An error that `{is_final}` says yes to is stored and replayed too, and nothing else of its call stays.")
+    let rest = match form {
+        Form::Transaction => "and nothing else of its call stays",
+        Form::Lease => "and what its call has committed stays",
+    };
+    format!("An error that `{is_final}` says yes to is stored and replayed too, {rest}.")
 }
 
 fn code(written: &ExprPath) -> String {
@@ -96,8 +133,11 @@ fn documents_errors(attrs: &[Attribute]) -> bool {
 
 /// As the body sees it, then as its callers do.
 fn signatures(model: &Model<'_>) -> String {
-    let database = model.transaction.database;
-    let called = model.called_with(quote!(impl Begin<#database>));
+    let database = model.first.database;
+    let called = model.called_with(match model.first.form {
+        Form::Transaction => quote!(impl Begin<#database>),
+        Form::Lease => quote!(&Idem<#database>),
+    });
     format!("{}\n{}", signature(&model.function.sig), signature(&called))
 }
 

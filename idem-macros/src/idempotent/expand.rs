@@ -1,15 +1,16 @@
 //! The function that callers see.
 
+mod lease;
 mod rerun;
 
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Lifetime, PathArguments, Type};
 
 use super::args::{Args, Parts};
-use super::ast::{Function, Transaction, name_for_callers, ungrouped};
-use super::check::{Model, Options};
+use super::ast::{First, Form, Function, name_for_callers, ungrouped};
+use super::check::{InDoubt, Model, Options};
 use super::docs;
 
 /// Claim the key, run the body and store its result, or replay the result that is stored.
@@ -19,7 +20,7 @@ use super::docs;
 pub(crate) fn function(model: &Model<'_>) -> TokenStream {
     let Function { attrs, vis, .. } = model.function;
     let docs = docs::lines(model);
-    let signature = model.called_with(begin(model.args, &model.transaction));
+    let signature = model.called_with(begin(model.args, &model.first));
     let setup = setup(model);
     let calls = if model.options.reruns.is_some() { rerun::calls(model) } else { call(model) };
     quote_spanned! {Span::mixed_site()=>
@@ -32,11 +33,14 @@ pub(crate) fn function(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// The type of what callers pass in place of the transaction.
-pub(crate) fn begin(args: &Args, transaction: &Transaction<'_>) -> TokenStream {
-    let (database, span) = (transaction.database, transaction.tx.span());
+/// The type of what callers pass in place of the transaction or the attempt.
+pub(crate) fn begin(args: &Args, first: &First<'_>) -> TokenStream {
+    let (database, span) = (first.database, first.name.span());
     let runtime = args.runtime(span);
-    quote_spanned!(span=> impl #runtime::Begin<#database>)
+    match first.form {
+        Form::Transaction => quote_spanned!(span=> impl #runtime::Begin<#database>),
+        Form::Lease => quote_spanned!(span=> &#runtime::Idem<#database>),
+    }
 }
 
 /// The key and the fingerprint are made before the body can change an argument.
@@ -60,19 +64,28 @@ fn setup(model: &Model<'_>) -> TokenStream {
 }
 
 /// What was written, and nothing else.
-fn builders(options: &Options) -> TokenStream {
-    let Options { wait, retention, reruns } = options;
+fn builders(options: &Options<'_>) -> TokenStream {
+    let Options { wait, retention, reruns, lease } = options;
     let builders = [
         ("wait_ms", *wait),
         ("retain_result_s", retention.result),
         ("retain_key_s", retention.key),
         ("rerun", reruns.map(u64::from)),
+        ("lease_ms", lease.time),
     ];
     let calls = builders.into_iter().filter_map(|(name, number)| {
         let (name, number) = (format_ident!("{name}"), readable(number?));
         Some(quote!(.#name(#number)))
     });
-    calls.collect()
+    calls.chain([in_doubt(&lease.in_doubt)]).collect()
+}
+
+fn in_doubt(in_doubt: &InDoubt<'_>) -> TokenStream {
+    match in_doubt {
+        InDoubt::Held => TokenStream::new(),
+        InDoubt::Probed(_) => quote!(.probes()),
+        InDoubt::TakenOver => quote!(.takes_over()),
+    }
 }
 
 /// The number as a person would write it, its digits in groups of three.
@@ -146,39 +159,71 @@ fn types(arguments: &PathArguments) -> Vec<&Type> {
 
 /// Runs the body once at most.
 fn call(model: &Model<'_>) -> TokenStream {
-    let (open, claimed, run) = (open(model), claimed(), run(model, &TokenStream::new()));
+    let (open, claimed, run) = (open(model), claimed(model), run(model, &TokenStream::new()));
+    let (Words { claim, .. }, probe) = (Words::of(model.first.form), lease::probe(model));
     quote_spanned! {Span::mixed_site()=>
-        let mut __claimed = match #open { #claimed };
+        let mut #claim = match #open { #claimed };
+        #probe
         #run
-        __claimed.finish(__out, &__codec).await
+        #claim.finish(__out, &__codec).await
+    }
+}
+
+/// What a form has names of its own for.
+struct Words {
+    /// The function that claims the key.
+    open: Ident,
+    /// The variable of the claim.
+    claim: Ident,
+    /// The method that lends the body what it runs on, and the variable of that.
+    lend: Ident,
+    loan: Ident,
+}
+
+impl Words {
+    fn of(form: Form) -> Self {
+        let words = match form {
+            Form::Transaction => ["open", "__claimed", "tx", "__tx"],
+            Form::Lease => ["lease", "__leased", "attempt", "__attempt"],
+        };
+        let [open, claim, lend, loan] = words.map(|word| Ident::new(word, Span::mixed_site()));
+        Self { open, claim, lend, loan }
     }
 }
 
 fn open(model: &Model<'_>) -> TokenStream {
-    let begin = name_for_callers(&model.transaction.parameter.pat);
-    quote_spanned!(Span::mixed_site()=> __idem::open(#begin, &__SPEC, __key, __payload, &__codec).await)
+    let (Words { open, .. }, begin) = (Words::of(model.first.form), name_for_callers(&model.first.parameter.pat));
+    quote_spanned!(Span::mixed_site()=> __idem::#open(#begin, &__SPEC, __key, __payload, &__codec).await)
 }
 
 /// The claim, or the end of the call.
-fn claimed() -> TokenStream {
+fn claimed(model: &Model<'_>) -> TokenStream {
+    let Words { claim, .. } = Words::of(model.first.form);
     quote_spanned! {Span::mixed_site()=>
-        __idem::Opened::Run(__claimed) => __claimed,
+        __idem::Opened::Run(#claim) => #claim,
         __idem::Opened::Done(__result) => return __result,
     }
 }
 
+/// A clone of the argument. A type that has none is an error at the argument.
+fn cloned(argument: &Ident) -> TokenStream {
+    let span = argument.span().resolved_at(Span::mixed_site());
+    quote_spanned!(span=> ::core::clone::Clone::clone(&#argument))
+}
+
 /// The `return` that never runs gives the block its type, so that a mistake in the body is reported where it is. The
 /// transaction is a variable of the block, so that one which is moved is called by its name and rustc says `&mut *tx`; it
-/// comes out of a call, or clippy would find that a `_tx` is bound for nothing. The arguments are those of this run, if it
-/// has some of its own.
+/// comes out of a call, or clippy would find that a `_tx` is bound for nothing. The same goes for an attempt. The arguments
+/// are those of this run, if it has some of its own.
 fn run(model: &Model<'_>, arguments: &TokenStream) -> TokenStream {
-    let (binding, output, body) = (binding(&model.transaction), model.output, body(model.function));
+    let (binding, output, body) = (binding(&model.first), model.output, body(model.function));
+    let Words { claim, lend, loan, .. } = Words::of(model.first.form);
     quote_spanned! {Span::mixed_site()=>
-        let __inside = __claimed.inside();
+        let __inside = #claim.inside();
         let __out = {
-            let __tx = __claimed.tx();
+            let #loan = #claim.#lend();
             #arguments
-            __inside.run(async move { if false { return __idem::never::<#output>(); } #binding = ::core::convert::identity(__tx); #body }).await
+            __inside.run(async move { if false { return __idem::never::<#output>(); } #binding = ::core::convert::identity(#loan); #body }).await
         };
     }
 }
@@ -190,8 +235,8 @@ pub(crate) fn body(function: &Function) -> TokenStream {
     quote!(#label: #body)
 }
 
-/// The transaction as the body sees it, up to its value.
-pub(crate) fn binding(transaction: &Transaction<'_>) -> TokenStream {
-    let (pat, ty) = (&transaction.parameter.pat, transaction.in_body());
+/// The transaction or the attempt as the body sees it, up to its value.
+pub(crate) fn binding(first: &First<'_>) -> TokenStream {
+    let (pat, ty) = (&first.parameter.pat, first.in_body());
     quote!(let #pat: #ty)
 }

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{Signature, Token};
 
 use super::args::Args;
-use super::ast::{Function, Transaction, name_for_callers};
+use super::ast::{First, Function, name_for_callers};
 use super::expand;
 
 /// The errors beside an item that is not a function.
@@ -19,10 +19,10 @@ pub(crate) fn item(error: &syn::Error, item: TokenStream) -> TokenStream {
 pub(crate) fn function(error: &syn::Error, args: &Args, function: &Function) -> TokenStream {
     let errors = error.to_compile_error();
     let Function { attrs, vis, .. } = function;
-    let transaction = function.first().and_then(Transaction::from_syn).filter(|_| !function.returns_a_future());
-    let (body, arguments) = (expand::body(function), function.bound_after(usize::from(transaction.is_some())));
-    let (signature, binding) = match &transaction {
-        Some(transaction) => without_a_claim(args, function, transaction),
+    let first = function.first().and_then(First::from_syn).filter(|_| !function.returns_a_future());
+    let (body, arguments) = (expand::body(function), function.bound_after(usize::from(first.is_some())));
+    let (signature, binding) = match &first {
+        Some(first) => without_a_claim(args, function, first),
         None => (function.sig.clone(), TokenStream::new()),
     };
     let signature = awaitable(function, signature);
@@ -30,10 +30,10 @@ pub(crate) fn function(error: &syn::Error, args: &Args, function: &Function) -> 
     quote!(#errors #(#attrs)* #vis #signature { #binding #(let _ = &#arguments;)* #body })
 }
 
-fn without_a_claim(args: &Args, function: &Function, transaction: &Transaction<'_>) -> (Signature, TokenStream) {
-    let signature = function.called_with(expand::begin(args, transaction));
+fn without_a_claim(args: &Args, function: &Function, first: &First<'_>) -> (Signature, TokenStream) {
+    let signature = function.called_with(expand::begin(args, first));
     let runtime = args.runtime(Span::mixed_site());
-    let (begin, binding) = (name_for_callers(&transaction.parameter.pat), expand::binding(transaction));
+    let (begin, binding) = (name_for_callers(&first.parameter.pat), expand::binding(first));
     let tokens = quote_spanned! {Span::mixed_site()=>
         let _ = #begin;
         #binding = #runtime::__private::never();

@@ -1,5 +1,6 @@
 //! Expansions, as a person would read them.
 
+mod lease;
 mod options;
 
 use expect_test::{Expect, expect};

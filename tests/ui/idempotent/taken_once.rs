@@ -1,6 +1,6 @@
-//! Two runs of a body cannot both have a value, nor what only one can borrow.
+//! Two runs of a body, or a probe and a body, cannot both have a value, nor what only one can borrow.
 
-use idem_runtime::{Error, Tx, idempotent};
+use idem_runtime::{Attempt, Error, Tx, idempotent};
 use sqlx::Sqlite;
 
 struct Shop;
@@ -27,6 +27,12 @@ impl Shop {
 async fn count(_tx: &mut Tx<'_, Sqlite>, day: i64, count: &mut i64) -> Result<i64, Error> {
     *count += 1;
     Ok(day)
+}
+
+#[idempotent(scope = "transfer.send", key = id, on_expired = probe(ask))]
+async fn send(_attempt: &mut Attempt<'_, Sqlite>, id: i64, count: &mut i64) -> Result<i64, Error> {
+    *count += 1;
+    Ok(id)
 }
 
 fn main() {}

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream};
-use syn::{Ident, LitStr, Token, parenthesized};
+use syn::{ExprPath, Ident, LitStr, Token, parenthesized, token};
 
 use super::unreadable;
 use crate::ctxt::Ctxt;
@@ -90,4 +90,37 @@ fn kept(name: &Ident, input: ParseStream<'_>) -> syn::Result<Kept> {
     let kept = input.parse::<Token![=]>().and_then(|_| input.parse());
     let example = if name == "result" { "result = \"7d\"" } else { "key = forever" };
     kept.map_err(|error| syn::Error::new(error.span(), unreadable(&name.to_string(), example)))
+}
+
+/// What becomes of a record whose lease is over while it is in doubt.
+pub(crate) enum OnExpired {
+    Hold,
+    Probe(ExprPath),
+    /// The word.
+    Takeover(Ident),
+    /// Another word.
+    Unknown(Ident),
+}
+
+impl Parse for OnExpired {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let word: Ident = input.parse()?;
+        match &word.to_string()[..] {
+            "hold" => Ok(Self::Hold),
+            "probe" => probe(input).map(Self::Probe),
+            "takeover" => Ok(Self::Takeover(word)),
+            _ => skip_parentheses(input).map(|()| Self::Unknown(word)),
+        }
+    }
+}
+
+fn probe(input: ParseStream<'_>) -> syn::Result<ExprPath> {
+    let content;
+    parenthesized!(content in input);
+    let path = content.parse()?;
+    if content.is_empty() { Ok(path) } else { Err(content.error("expected `)`")) }
+}
+
+fn skip_parentheses(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.peek(token::Paren) { input.parse::<TokenTree>().map(drop) } else { Ok(()) }
 }

@@ -1,22 +1,24 @@
-//! The rules of the options that are a number or a span of time.
+//! The rules of the options that say how a function runs.
 
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use syn::{LitInt, Receiver, ReceiverKind, Type};
+use syn::{Ident, LitInt, Receiver, ReceiverKind, Type};
 
 use super::super::args::{Args, Kept, Retain, Time};
-use super::super::ast::{Function, ungrouped};
+use super::super::ast::{First, Form, Function, ungrouped};
 use super::super::docs::tidy;
+use super::lease::{self, Lease};
 use crate::ctxt::Ctxt;
 
 /// What the options ask for, where they are written.
-pub(crate) struct Options {
+pub(crate) struct Options<'a> {
     /// Milliseconds.
     pub(crate) wait: Option<u64>,
     pub(crate) retention: Retention,
     pub(crate) reruns: Option<u32>,
+    pub(crate) lease: Lease<'a>,
 }
 
 /// Seconds; nothing is for ever.
@@ -27,14 +29,32 @@ pub(crate) struct Retention {
 }
 
 /// Applies the rules. What breaks one is reported and left out.
-pub(super) fn resolve(cx: &Ctxt, args: &Args, function: &Function) -> Options {
-    if args.rerun.is_some() {
-        check_taken_once(cx, function);
+pub(super) fn resolve<'a>(cx: &Ctxt, args: &'a Args, function: &Function, first: Option<&First<'_>>) -> Options<'a> {
+    if let Some(first) = first {
+        check_other_form(cx, args, first, &function.sig.ident);
     }
+    let is = |form| first.is_some_and(|first| first.form == form);
     Options {
         wait: args.wait.as_ref().and_then(|wait| check_wait(cx, wait)),
         retention: args.retain.as_ref().map(|retain| retention(cx, retain)).unwrap_or_default(),
-        reruns: args.rerun.as_ref().and_then(|reruns| check_rerun(cx, reruns)),
+        reruns: args.rerun.as_ref().filter(|_| !is(Form::Lease)).and_then(|often| reruns(cx, often, function)),
+        lease: if is(Form::Transaction) { Lease::default() } else { lease::resolve(cx, args, function) },
+    }
+}
+
+/// One transaction has no lease, and what a body has done outside of one cannot be rolled back for another run.
+fn check_other_form(cx: &Ctxt, args: &Args, first: &First<'_>, function: &Ident) {
+    let database = tidy(first.database.to_token_stream());
+    let (options, runs, help): (&[_], _, _) = match first.form {
+        Form::Transaction => (
+            &["lease", "on_expired", "downstream"],
+            "runs in one transaction",
+            format!("remove it, or take `attempt: &mut Attempt<'_, {database}>` in place of the transaction"),
+        ),
+        Form::Lease => (&["rerun"], "runs under a lease", "remove it: it would run an outside call again".to_owned()),
+    };
+    for option in options.iter().filter_map(|option| args.name(option)) {
+        cx.error(option, format_args!("`{option}` is not for `{function}`, which {runs}\nhelp: {help}"));
     }
 }
 
@@ -104,9 +124,14 @@ fn seconds(time: &Time) -> Option<u64> {
 }
 
 /// How often the span is as long as the unit, if there is nothing left of it.
-fn whole(span: Duration, unit: Duration) -> Option<u64> {
+pub(super) fn whole(span: Duration, unit: Duration) -> Option<u64> {
     let (span, unit) = (span.as_nanos(), unit.as_nanos());
     if span % unit == 0 { u64::try_from(span / unit).ok() } else { None }
+}
+
+fn reruns(cx: &Ctxt, often: &LitInt, function: &Function) -> Option<u32> {
+    check_taken_once(cx, function, "a body that runs again");
+    check_rerun(cx, often)
 }
 
 const MOST_RERUNS: u32 = 100;
@@ -122,16 +147,17 @@ fn check_rerun(cx: &Ctxt, reruns: &LitInt) -> Option<u32> {
     number
 }
 
-/// Two runs cannot both have a value, nor what only one can borrow. An argument that has no clone is the compiler's to find.
-fn check_taken_once(cx: &Ctxt, function: &Function) {
+/// Two runs, or a probe and a run, cannot both have a value, nor what only one can borrow. An argument that has no clone
+/// is the compiler's to find.
+pub(super) fn check_taken_once(cx: &Ctxt, function: &Function, subject: &str) {
     if let Some(receiver) = function.sig.receiver().filter(|receiver| !is_shared(receiver)) {
-        report_taken_once(cx, receiver.to_token_stream(), "`&self`");
+        report_taken_once(cx, subject, receiver.to_token_stream(), "`&self`");
     }
     for argument in function.typed().skip(1) {
         if let Type::Reference(reference) = ungrouped(&argument.ty)
             && reference.mutability.is_some()
         {
-            report_taken_once(cx, reference.to_token_stream(), "a value that is `Clone`");
+            report_taken_once(cx, subject, reference.to_token_stream(), "a value that is `Clone`");
         }
     }
 }
@@ -146,7 +172,7 @@ fn is_shared(receiver: &Receiver) -> bool {
     }
 }
 
-fn report_taken_once(cx: &Ctxt, taken: TokenStream, instead: &str) {
+fn report_taken_once(cx: &Ctxt, subject: &str, taken: TokenStream, instead: &str) {
     let written = tidy(taken.clone());
-    cx.error(taken, format_args!("a body that runs again cannot take `{written}` twice\nhelp: take {instead}"));
+    cx.error(taken, format_args!("{subject} cannot take `{written}` twice\nhelp: take {instead}"));
 }

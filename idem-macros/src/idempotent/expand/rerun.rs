@@ -9,7 +9,7 @@ use super::super::check::Model;
 
 /// Runs the body until its call has ended. Each run has the arguments for itself.
 pub(super) fn calls(model: &Model<'_>) -> TokenStream {
-    let (open, claimed, run) = (super::open(model), super::claimed(), super::run(model, &clones(model)));
+    let (open, claimed, run) = (super::open(model), super::claimed(model), super::run(model, &clones(model)));
     quote_spanned! {Span::mixed_site()=>
         let mut __opened = #open;
         loop {
@@ -32,12 +32,11 @@ fn clones(model: &Model<'_>) -> TokenStream {
     used.map(|(attrs, variable)| clone(attrs, variable, is_named(model, &variable.ident))).collect()
 }
 
-/// A clone for the body. A type that has none is an error at the variable.
+/// A clone for the body.
 fn clone(attrs: &[Attribute], variable: &PatIdent, is_named: bool) -> TokenStream {
     let PatIdent { by_ref, mutability, ident, .. } = variable;
     let mutability = mutability.filter(|_| by_ref.is_none());
-    let span = ident.span().resolved_at(Span::mixed_site());
-    let clone = quote_spanned!(span=> ::core::clone::Clone::clone(&#ident));
+    let clone = super::cloned(ident);
     // What only the key or the payload uses is not an unused variable.
     let used = is_named.then(|| quote!(#(#attrs)* let _ = &#ident;));
     quote!(#(#attrs)* let #mutability #ident = #clone; #used)
