@@ -26,7 +26,8 @@ pub(crate) async fn send<DB: SqlDialect>(
     transfer_id: i64,
     amount: i64,
 ) -> Result<Once<Receipt>, SendError> {
-    let call = idem.once("transfer.released", &(kind.name(), transfer_id)).payload(&amount).lease(Duration::from_secs(1));
+    let call =
+        idem.once("transfer.released", &(kind.name(), transfer_id)).payload(&amount).lease(Duration::from_secs(1));
     let sent: Receipt = call
         .run(async |mut attempt| {
             let key = attempt.external(SEND).await?;

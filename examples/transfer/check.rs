@@ -40,13 +40,16 @@ impl Case<'_> {
 /// A rule of the checker, which says when it is broken.
 type Rule = (Count, &'static str, fn(&Case<'_>) -> bool);
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     (Count::Duplicated, "a transfer that was sent twice", |it| it.sent.len() > 1),
     (Count::Duplicated, "senders that were told of different transfers", |it| {
         it.told.windows(2).any(|pair| pair[0] != pair[1])
     }),
     (Count::Lost, "a sender that was told of a transfer which was not sent", |it| {
-        it.told.iter().any(|number| !it.was_sent(number)) || it.sent.iter().any(|it| it.amount == 0)
+        it.told.iter().any(|number| !it.was_sent(number))
+    }),
+    (Count::Lost, "another amount than the one that was asked for", |it| {
+        it.sent.iter().any(|effect| effect.amount != it.transfer.amount)
     }),
     (Count::Lost, "a transfer that was told and not booked, or booked as another one", |it| {
         it.told.first().is_some_and(|told| it.booked != Some(told))
@@ -67,12 +70,7 @@ pub(crate) fn run(transfers: &[Transfer], effects: &[Effect], tally: &Tally, boo
     findings.collect()
 }
 
-fn cases<'a>(
-    transfers: &[Transfer],
-    effects: &'a [Effect],
-    tally: &'a Tally,
-    booked: &'a [Booked],
-) -> Vec<Case<'a>> {
+fn cases<'a>(transfers: &[Transfer], effects: &'a [Effect], tally: &'a Tally, booked: &'a [Booked]) -> Vec<Case<'a>> {
     let mut sent: HashMap<_, Vec<_>> = HashMap::new();
     for effect in effects {
         sent.entry(effect.transfer_id).or_default().push(effect);

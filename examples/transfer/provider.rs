@@ -56,7 +56,6 @@ pub(crate) struct Request {
 /// Money that was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Effect {
-    pub(crate) kind: Kind,
     pub(crate) transfer_id: i64,
     pub(crate) amount: i64,
     pub(crate) number: String,
@@ -159,7 +158,7 @@ impl Books {
             return receipt.clone();
         }
         let number = format!("{}-{}", kind.name(), self.effects.len() + 1);
-        self.effects.push(Effect { kind, transfer_id, amount, number: number.clone() });
+        self.effects.push(Effect { transfer_id, amount, number: number.clone() });
         self.receipts.entry((kind, key)).or_insert(Receipt { number: number.clone() });
         Receipt { number }
     }

@@ -34,7 +34,5 @@ pub(crate) fn deliveries(seed: u64, transfers: &[Transfer]) -> Vec<Delivery> {
         near.shuffle(&mut luck);
     }
     let numbered = deliveries.into_iter().enumerate();
-    numbered
-        .map(|(number, Transfer { id, kind, amount })| Delivery { number, kind, transfer_id: id, amount })
-        .collect()
+    numbered.map(|(number, Transfer { id, kind, amount })| Delivery { number, kind, transfer_id: id, amount }).collect()
 }

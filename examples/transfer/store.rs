@@ -40,7 +40,10 @@ macro_rules! ledger {
 ledger!(Postgres, MySql, Sqlite);
 
 /// Creates the tables, and writes down which transfers are wanted.
-pub(crate) async fn open<DB: Ledger>(pool: &Pool<DB>, transfers: &[Transfer]) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn open<DB: Ledger>(
+    pool: &Pool<DB>,
+    transfers: &[Transfer],
+) -> Result<(), Box<dyn std::error::Error>> {
     let idem = Idem::builder(pool.clone()).build().await?;
     idem.migrate().await?;
     DB::script(pool, machine::tables(DB::DIALECT)).await?;

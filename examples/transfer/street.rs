@@ -56,7 +56,12 @@ struct Street {
 }
 
 /// Sees every request through to its answer.
-pub(crate) async fn deliver(deliveries: Vec<Delivery>, errand: &Errand, seed: u64, most_kills: usize) -> io::Result<Tally> {
+pub(crate) async fn deliver(
+    deliveries: Vec<Delivery>,
+    errand: &Errand,
+    seed: u64,
+    most_kills: usize,
+) -> io::Result<Tally> {
     let open = Mutex::new(deliveries.len());
     let waiting = Mutex::new(deliveries.into_iter().map(|delivery| (delivery, 0)).collect());
     let luck = Mutex::new(ChaCha8Rng::seed_from_u64(seed));

@@ -37,7 +37,10 @@ pub(crate) struct Answer {
 /// What the sender of a request is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
-    Sent { receipt: Receipt, is_replay: bool },
+    Sent {
+        receipt: Receipt,
+        is_replay: bool,
+    },
     /// Come again.
     Later,
     /// Nobody knows, and it is not sent again.
