@@ -42,7 +42,7 @@ impl<DB: SqlDialect> Idem<DB> {
     ///
     /// | found | where it comes from |
     /// | --- | --- |
-    /// | a table or a column that is not there, with the event's field that it is for | catalogue |
+    /// | a table or a column that is not there, with the event's field that it is for, or `Idem::migrate`, which makes it | catalogue |
     /// | the status column: nullable, too short for a state, without an enum label, or rows with a value that is no state | catalogue, one query over the table |
     /// | the version column: nullable or no integer | catalogue |
     /// | no unique index on exactly the identifier; none on the history's (id, version) and (id, event, cause) | catalogue |
@@ -93,15 +93,17 @@ impl<DB: SqlDialect> IntoFuture for CheckSql<DB> {
     }
 }
 
-/// The table and the statements of idempotent functions.
+/// The tables and the statements of idempotent functions.
 async fn check_records<DB: SqlDialect>(lent: &mut Lent<DB>, report: &mut Report) -> Result<(), sqlx::Error> {
-    const RECORD: &str = "idem_record";
-    let Some(table) = Table::read(lent, RECORD).await? else {
-        report.add_missing("records", &format!("table `{RECORD}`, made by `Idem::migrate`,"));
+    let missing = report.missing();
+    let record = expect_table(lent, "idem_record", &RECORD, report).await?;
+    expect_table(lent, "idem_audit", &AUDIT, report).await?;
+    if let Some(false) = record.map(|table| table.is_unique(&["scope", "key"])) {
+        report.add("records", "`idem_record` has no unique index on (scope, key): a key would run twice".to_owned());
+    }
+    if report.missing() > missing {
+        report.skip("records", "their statements were not prepared, since something that they name does not exist");
         return Ok(());
-    };
-    if !table.is_unique(&["scope", "key"]) {
-        report.add("records", format!("`{RECORD}` has no unique index on (scope, key): a key would run twice"));
     }
     for (name, sql) in schema::statements(DB::DIALECT) {
         if let Some(fault) = prepare(lent, sql, &[]).await? {
@@ -109,6 +111,46 @@ async fn check_records<DB: SqlDialect>(lent: &mut Lent<DB>, report: &mut Report)
         }
     }
     Ok(())
+}
+
+/// The columns of `idem_record`.
+const RECORD: [&str; 15] = [
+    "scope",
+    "key",
+    "status",
+    "fingerprint",
+    "result",
+    "result_type",
+    "owner",
+    "created_at",
+    "completed_at",
+    "result_until",
+    "key_until",
+    "attempt",
+    "lease_until",
+    "begun",
+    "updated_at",
+];
+
+/// The columns of `idem_audit`.
+const AUDIT: [&str; 9] = ["id", "at", "actor", "action", "reason", "scope", "key", "record", "result"];
+
+/// A table of idem's own. One of a former release has not all columns.
+async fn expect_table<DB: SqlDialect>(
+    lent: &mut Lent<DB>,
+    name: &'static str,
+    columns: &[&str],
+    report: &mut Report,
+) -> Result<Option<Table>, sqlx::Error> {
+    let table = Table::read(lent, name).await?;
+    let Some(found) = &table else {
+        report.add_missing("records", &format!("table `{name}`, made by `Idem::migrate`,"));
+        return Ok(None);
+    };
+    for column in columns.iter().filter(|column| found.column(column).is_none()) {
+        report.add_missing("records", &format!("column `{column}` of `{name}`, made by `Idem::migrate`,"));
+    }
+    Ok(table)
 }
 
 async fn check_machine<DB: SqlDialect>(

@@ -78,8 +78,9 @@ impl<DB: SqlDialect> Idem<DB> {
     /// this one, where they are and with all their rows ([`schema::upgrade`]). Instances that start together may all call
     /// it, while those of the former release go on.
     ///
-    /// Where everything is there it only reads, so that a role may call it that can create nothing. An upgrade waits for
-    /// the transactions that have used the table, for a minute at most: they are let through in between.
+    /// Where everything is there it only reads, so that a role may call it that can create nothing, if it sees the tables:
+    /// MySQL and MariaDB show one only to a role that has a right to it. An upgrade waits for the transactions that have
+    /// used the table, for a minute at most: they are let through in between.
     ///
     /// The history of a machine is a table of the user's: create it with the text of [`schema::history`].
     ///

@@ -35,11 +35,11 @@ use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;
 use crate::record;
 
-/// The table of records.
+/// The table of records, and that of what operators did to them.
 const DDL: PerDialect<&str> = PerDialect {
-    postgres: include_str!("schema/postgres.sql"),
-    mysql: include_str!("schema/mysql.sql"),
-    sqlite: include_str!("schema/sqlite.sql"),
+    postgres: concat!(include_str!("schema/postgres.sql"), include_str!("schema/audit/postgres.sql")),
+    mysql: concat!(include_str!("schema/mysql.sql"), include_str!("schema/audit/mysql.sql")),
+    sqlite: concat!(include_str!("schema/sqlite.sql"), include_str!("schema/audit/sqlite.sql")),
 };
 
 /// The statements that create the tables of idem, each ended by a semicolon. [`upgrade`] brings tables that a former release

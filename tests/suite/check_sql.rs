@@ -9,6 +9,7 @@ use crate::creation::Cart;
 use crate::machines::{Coupon, Lamp, Parcel, Review, Word};
 use crate::shop::OrderStatus;
 use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
+use crate::upgrades::former;
 use crate::values::{Invoice, Lift, Seal, Sign};
 use crate::{creation, machines, shop, values};
 
@@ -19,6 +20,7 @@ pub(crate) fn add(suite: &mut Suite) {
         [
             nothing_is_wrong_with_tables_of_the_schema,
             what_does_not_exist_is_named,
+            former_tables_are_told_from_present_ones,
             columns_that_may_be_null,
             i69_indexes_that_make_causes_worthless,
             rules_without_their_index,
@@ -69,6 +71,7 @@ async fn what_does_not_exist_is_named<DB: Engine>(db: TestDb<DB>) -> TestResult 
         idem.check_sql::<OrderStatus>().await?,
         [
             "records: table `idem_record`, made by `Idem::migrate`, does not exist",
+            "records: table `idem_audit`, made by `Idem::migrate`, does not exist",
             "OrderStatus: table `orders` does not exist",
         ]
     );
@@ -103,6 +106,34 @@ async fn what_does_not_exist_is_named<DB: Engine>(db: TestDb<DB>) -> TestResult 
             "OrderStatus, version column `version`: column `version` of `orders` does not exist",
             "OrderStatus, history: table `orders_history`, made by the text of `schema::history`, does not exist",
         ]
+    );
+    Ok(())
+}
+
+/// The first statement that needs what they have not would say so otherwise, to the one who calls.
+async fn former_tables_are_told_from_present_ones<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    shop::create_tables(&db).await?;
+    let idem = db.idem(1).await?;
+    idem.check_sql::<OrderStatus>().await?.into_result()?;
+    let lifetimes = ["result_type", "result_until", "key_until"];
+    let leases = ["attempt", "lease_until", "begun", "updated_at"];
+    for text in former::<DB>() {
+        db.execute("DROP TABLE idem_record; DROP TABLE idem_audit").await?;
+        db.execute(text).await?;
+        let report = idem.check_sql::<OrderStatus>().await?;
+        let missing = lifetimes.into_iter().filter(|it| !text.contains(it)).chain(leases);
+        let column =
+            |name| format!("records: column `{name}` of `idem_record`, made by `Idem::migrate`, does not exist");
+        let audit = "records: table `idem_audit`, made by `Idem::migrate`, does not exist".to_owned();
+        finds!(report.clone(), missing.map(column).chain([audit]));
+        ensure!(report.to_string().contains("not checked: records: their statements were not prepared"), "{report}");
+        idem.migrate().await?;
+        idem.check_sql::<OrderStatus>().await?.into_result()?;
+    }
+    db.execute("ALTER TABLE idem_audit DROP COLUMN reason").await?;
+    finds!(
+        idem.check_sql::<OrderStatus>().await?,
+        ["records: column `reason` of `idem_audit`, made by `Idem::migrate`, does not exist"]
     );
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::slice;
 
-use self::folder::Folder;
+use self::folder::{Folder, Found};
 use super::change::{Migration, adopt, change, install, values};
 use super::upgrade::{former, upgrade};
 use super::{columns, ddl, status_type};
@@ -58,8 +58,8 @@ struct Wanted {
     first: Migration,
     /// When the newest file has a former one; none where idem cannot know how to come from that one.
     next: Vec<Migration>,
-    /// Former ones, which also count in a file without a line that names them.
-    former: &'static [&'static str],
+    /// Former ones, which also count in a file without a line that names them, and what comes after each in place of `next`.
+    former: Vec<(Migration, Vec<Migration>)>,
     /// What else shows that it is there, as a text without a line that names it.
     unnamed: Option<String>,
     /// Whether a former one will do.
@@ -110,7 +110,7 @@ impl Migrations {
     }
 
     /// The tables of idem, for those who do not call [`Idem::migrate`](crate::Idem::migrate): the text of [`ddl`], and after
-    /// a release that changes it that of [`upgrade`].
+    /// a release that changes it the steps of [`upgrade`] that the text in the newest file needs.
     pub fn with_idem(mut self) -> Self {
         let tables = Wanted::once(Migration::new("tables", "The tables of idem.", ddl(self.dialect)));
         let (next, former) = (upgrade(self.dialect), former(self.dialect));
@@ -162,7 +162,7 @@ impl Migrations {
     /// [`MigrationsError::Behind`] with what is missing or outdated, [`MigrationsError::File`].
     pub fn check(&self) -> Result<(), MigrationsError> {
         let folder = Folder::read(&self.folder)?;
-        self.refuse(self.wanted.iter().filter_map(|it| it.behind(&folder)).collect())
+        self.refuse(self.wanted.iter().filter_map(|it| Some(it.behind(&folder)?.0)).collect())
     }
 
     /// Writes a new file for each text that is missing or outdated, in the order in which they run, with versions after
@@ -177,11 +177,10 @@ impl Migrations {
     /// [`MigrationsError::File`].
     pub fn write(&self) -> Result<Vec<PathBuf>, MigrationsError> {
         let folder = Folder::read(&self.folder)?;
-        let behind = self.wanted.iter().filter_map(|it| Some((it, it.behind(&folder)?)));
-        let (writable, by_hand): (Vec<_>, Vec<_>) = behind.partition(|(_, behind)| behind.writable);
-        self.refuse(by_hand.into_iter().map(|(_, behind)| behind).collect())?;
-        let texts = writable.iter().flat_map(|(wanted, behind)| wanted.texts(behind.file.is_some()));
-        folder.add(texts)
+        let behind = self.wanted.iter().filter_map(|it| it.behind(&folder));
+        let (writable, by_hand): (Vec<_>, Vec<_>) = behind.partition(|(behind, _)| behind.writable);
+        self.refuse(by_hand.into_iter().map(|(behind, _)| behind).collect())?;
+        folder.add(writable.into_iter().flat_map(|(_, texts)| texts))
     }
 
     fn refuse(&self, texts: Vec<Behind>) -> Result<(), MigrationsError> {
@@ -191,7 +190,7 @@ impl Migrations {
 
 impl Wanted {
     fn once(text: Migration) -> Self {
-        Self { unnamed: Some(text.sql.clone()), first: text, next: Vec::new(), former: &[], later: false }
+        Self { unnamed: Some(text.sql.clone()), first: text, next: Vec::new(), former: Vec::new(), later: false }
     }
 
     /// With what takes its place after a release that changes the machine, if something does.
@@ -203,12 +202,14 @@ impl Wanted {
     }
 
     /// What would be written.
-    fn texts(&self, is_there: bool) -> &[Migration] {
-        if is_there { &self.next } else { slice::from_ref(&self.first) }
+    fn texts(&self, found: Option<&Found<'_>>) -> &[Migration] {
+        let Some(found) = found else { return slice::from_ref(&self.first) };
+        let former = self.former.iter().find(|(text, _)| found.marker == text.marker() || found.holds(&text.sql));
+        former.map_or(&self.next, |(_, next)| next)
     }
 
-    /// None when the folder holds it.
-    fn behind(&self, folder: &Folder) -> Option<Behind> {
+    /// What is outdated or missing, and what would be written. None when the folder holds it.
+    fn behind(&self, folder: &Folder) -> Option<(Behind, &[Migration])> {
         let marker = self.first.marker();
         let found = folder.newest(&self.first.name);
         match &found {
@@ -216,16 +217,17 @@ impl Wanted {
             None if self.unnamed.as_ref().is_some_and(|text| folder.holding(text).is_some()) => return None,
             _ => {}
         }
-        let found = found.or_else(|| self.former.iter().find_map(|text| folder.holding(text)));
-        let text = self.texts(found.is_some()).first();
-        let wanted = text.unwrap_or(&self.first).sql.as_str();
-        Some(Behind {
+        let found = found.or_else(|| self.former.iter().find_map(|(text, _)| folder.holding(&text.sql)));
+        let texts = self.texts(found.as_ref());
+        let wanted = texts.first().unwrap_or(&self.first).sql.as_str();
+        let behind = Behind {
             name: self.first.name.clone(),
             marker,
-            writable: text.is_some(),
+            writable: !texts.is_empty(),
             difference: found.as_ref().map(|found| difference(found.text, wanted)).unwrap_or_default(),
             file: found.map(|found| found.path.to_owned()),
-        })
+        };
+        Some((behind, texts))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A table of records that a former release has made: brought to the shape of this one where it stands.
+//! Tables that a former release has made: brought to the shape of this one where they stand.
 
 use std::time::{Duration, Instant};
 
@@ -10,53 +10,89 @@ use crate::dialect::{Dialect, PerDialect, SqlDialect};
 use crate::engine::Idem;
 use crate::error::Error;
 
-/// What the table is, as the catalogue says. Each step is whole or not made, so that a column stands for its step.
+/// What the tables are, as the catalogue says. A change of a table is whole or not made, so that a column stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
+    /// A table is not there, and none that is there is a former one.
     Absent,
-    Former,
+    /// A former one, which says nothing of how long an answer and a key are kept.
+    Untimed,
     /// Its rows were not held against its constraints.
     Unvalidated,
+    /// A former one, which knows no leases.
+    Unleased,
     Current,
 }
 
-/// The column `shape`. It takes no right but to see the table.
+/// The column `shape`. It takes no right but to see the tables.
 const SHAPE: PerDialect<&str> = PerDialect {
     postgres: "\
 SELECT CASE
          WHEN to_regclass('idem_record') IS NULL THEN 'absent'
          WHEN NOT EXISTS (SELECT FROM pg_attribute
                            WHERE attrelid = to_regclass('idem_record') AND attname = 'key_until' AND NOT attisdropped)
-         THEN 'former'
+         THEN 'untimed'
          WHEN EXISTS (SELECT FROM pg_constraint
                        WHERE conrelid = to_regclass('idem_record') AND NOT convalidated
                          AND conname IN ('idem_record_status', 'idem_record_answer'))
          THEN 'unvalidated'
+         WHEN NOT EXISTS (SELECT FROM pg_attribute
+                           WHERE attrelid = to_regclass('idem_record') AND attname = 'updated_at' AND NOT attisdropped)
+         THEN 'unleased'
+         WHEN to_regclass('idem_audit') IS NULL THEN 'absent'
          ELSE 'current'
        END AS shape",
     mysql: "\
-SELECT CASE WHEN COUNT(*) = 0 THEN 'absent' WHEN SUM(column_name = 'key_until') = 0 THEN 'former' ELSE 'current' END AS shape
+SELECT CASE
+         WHEN COALESCE(SUM(table_name = 'idem_record'), 0) = 0 THEN 'absent'
+         WHEN SUM(column_name = 'key_until') = 0 THEN 'untimed'
+         WHEN SUM(column_name = 'updated_at') = 0 THEN 'unleased'
+         WHEN SUM(table_name = 'idem_audit') = 0 THEN 'absent'
+         ELSE 'current'
+       END AS shape
   FROM information_schema.columns
- WHERE table_schema = DATABASE() AND table_name = 'idem_record'",
+ WHERE table_schema = DATABASE() AND table_name IN ('idem_record', 'idem_audit')",
     sqlite: "\
-SELECT CASE WHEN COUNT(*) = 0 THEN 'absent' WHEN SUM(name = 'key_until') = 0 THEN 'former' ELSE 'current' END AS shape
+SELECT CASE
+         WHEN COUNT(*) = 0 THEN 'absent'
+         WHEN SUM(name = 'key_until') = 0 THEN 'untimed'
+         WHEN SUM(name = 'updated_at') = 0 THEN 'unleased'
+         WHEN NOT EXISTS (SELECT 1 FROM pragma_table_info('idem_audit', 'main')) THEN 'absent'
+         ELSE 'current'
+       END AS shape
   FROM pragma_table_info('idem_record', 'main')",
 };
 
-/// The texts of former releases, as they may stand in a user's files.
-const FORMER: PerDialect<[&str; 2]> = PerDialect {
-    postgres: [include_str!("former/1_postgres.sql"), include_str!("former/2_postgres.sql")],
-    mysql: [include_str!("former/1_mysql.sql"), include_str!("former/2_mysql.sql")],
-    sqlite: [include_str!("former/1_sqlite.sql"), include_str!("former/2_sqlite.sql")],
+/// The texts of former releases, the oldest first, as they may stand in a user's files.
+const FORMER: PerDialect<[&str; 3]> = PerDialect {
+    postgres: [
+        include_str!("former/1_postgres.sql"),
+        include_str!("former/2_postgres.sql"),
+        include_str!("former/3_postgres.sql"),
+    ],
+    mysql: [include_str!("former/1_mysql.sql"), include_str!("former/2_mysql.sql"), include_str!("former/3_mysql.sql")],
+    sqlite: [
+        include_str!("former/1_sqlite.sql"),
+        include_str!("former/2_sqlite.sql"),
+        include_str!("former/3_sqlite.sql"),
+    ],
 };
 
-const UPGRADE: PerDialect<&str> = PerDialect {
-    postgres: include_str!("upgrade/postgres.sql"),
-    mysql: include_str!("upgrade/mysql.sql"),
-    sqlite: include_str!("upgrade/sqlite.sql"),
+/// Gives the table of the first two releases the shape of the third.
+const LIFETIMES: PerDialect<&str> = PerDialect {
+    postgres: include_str!("upgrade/3_postgres.sql"),
+    mysql: include_str!("upgrade/3_mysql.sql"),
+    sqlite: include_str!("upgrade/3_sqlite.sql"),
 };
 
-const VALIDATION: &str = include_str!("upgrade/postgres_validated.sql");
+const VALIDATION: &str = include_str!("upgrade/3_postgres_validated.sql");
+
+/// Gives the table of the third release its present shape, and makes what was not there at the time.
+const LEASES: PerDialect<&str> = PerDialect {
+    postgres: concat!(include_str!("upgrade/4_postgres.sql"), include_str!("audit/postgres.sql")),
+    mysql: concat!(include_str!("upgrade/4_mysql.sql"), include_str!("audit/mysql.sql")),
+    sqlite: concat!(include_str!("upgrade/4_sqlite.sql"), include_str!("audit/sqlite.sql")),
+};
 
 /// Comes before a text, so that one instance at a time runs it. The statements of one text are one transaction on
 /// PostgreSQL, where even two `CREATE TABLE IF NOT EXISTS` at once collide in the catalogue.
@@ -76,21 +112,29 @@ const BOUND: Duration = Duration::from_mins(1);
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The steps that bring the table of [`ddl`] as a former release has made it to its shape in this one, whichever former
-/// release that is, and keep every row; what [`Idem::migrate`] runs. A release before this one goes on working on it.
+/// The steps that bring the tables of [`ddl`] as a former release has made them to their shape in this one, and keep every
+/// row; what [`Idem::migrate`] runs. The releases before this one go on working on them.
 ///
-/// On a table that is in its current shape they fail, and change nothing.
+/// Which of them the table `idem_record` needs, its columns say:
 ///
-/// | | what happens |
-/// | --- | --- |
-/// | PostgreSQL | the table is locked for a moment, once nobody uses it; a second step looks at the rows while others write |
-/// | MySQL, MariaDB | one `ALTER TABLE`, which copies the table and lets nobody write meanwhile |
-/// | SQLite | the table is made anew. Run it in one transaction, as sqlx does. An index or a trigger of your own on the table is gone after it, which [`Idem::migrate`] makes again |
+/// | it has | steps | PostgreSQL | MySQL, MariaDB | SQLite |
+/// | --- | --- | --- | --- | --- |
+/// | no `key_until` | all, in their order | the table is locked for a moment, once nobody uses it; a second step looks at the rows while others write | one `ALTER TABLE`, which copies the table and lets nobody write meanwhile | the table is made anew. Run it in one transaction, as sqlx does. An index or a trigger of your own on the table is gone after it, which [`Idem::migrate`] makes again |
+/// | `key_until`, no `updated_at` | the last one | the table is locked for a moment, once nobody uses it | the same, since MySQL 8.0.12 and MariaDB 10.3 | for a moment nobody else writes |
+///
+/// A step that was done before changes nothing: all but the one that looks at the rows fail. A table that is missing is
+/// made by [`ddl`], which leaves the others as they are.
 #[must_use]
 pub fn upgrade(dialect: Dialect) -> Vec<Migration> {
-    let tables = Migration::new("tables", NOTE, *UPGRADE.of(dialect)).with_result(ddl(dialect));
+    let [.., third] = *FORMER.of(dialect);
+    let lifetimes = Migration::new("tables", NOTE, *LIFETIMES.of(dialect)).with_result(third);
     let validation = Migration::new("tables_validated", VALIDATION_NOTE, VALIDATION);
-    [tables].into_iter().chain((dialect == Dialect::Postgres).then_some(validation)).collect()
+    let validation = (dialect == Dialect::Postgres).then_some(validation);
+    [lifetimes].into_iter().chain(validation).chain([leases(dialect)]).collect()
+}
+
+fn leases(dialect: Dialect) -> Migration {
+    Migration::new("tables", NOTE, *LEASES.of(dialect)).with_result(ddl(dialect))
 }
 
 const NOTE: &str =
@@ -98,12 +142,13 @@ const NOTE: &str =
 const VALIDATION_NOTE: &str =
     "By itself: in one transaction with the step before, nobody could use the table meanwhile.";
 
-/// The texts of [`ddl`] in former releases.
-pub(super) const fn former(dialect: Dialect) -> &'static [&'static str] {
-    FORMER.of(dialect)
+/// The texts of [`ddl`] in former releases, the newest first, and the steps that their tables need.
+pub(super) fn former(dialect: Dialect) -> Vec<(Migration, Vec<Migration>)> {
+    let [first, second, third] = FORMER.of(dialect).map(|text| Migration::new("tables", NOTE, text));
+    vec![(third, vec![leases(dialect)]), (second, upgrade(dialect)), (first, upgrade(dialect))]
 }
 
-/// Makes the table, or brings it to its current shape. On a current one it only reads.
+/// Makes the tables, or brings them to their current shape. On current ones it only reads.
 pub(crate) async fn migrate<DB: SqlDialect>(idem: &Idem<DB>) -> Result<(), Error> {
     let end = Instant::now() + BOUND;
     let mut shape = Shape::read(idem).await?;
@@ -113,7 +158,7 @@ pub(crate) async fn migrate<DB: SqlDialect>(idem: &Idem<DB>) -> Result<(), Error
         match stepped {
             // By us, or by an instance that was faster: the text fails on what it would bring about.
             _ if now != shape => shape = now,
-            // The catalogue does not show us the table.
+            // The catalogue does not show us the tables.
             Ok(()) => break,
             Err(error) if error.is_retryable() && Instant::now() < end => tokio::time::sleep(PAUSE).await,
             Err(error) => return Err(error),
@@ -128,8 +173,9 @@ impl Shape {
         let row = answer.map_err(Error::statement::<DB>)?.row;
         let shape = row.map(|row| DB::text(&row, "shape")).transpose().map_err(Error::Database)?.flatten();
         Ok(match shape.as_deref() {
-            Some("former") => Self::Former,
+            Some("untimed") => Self::Untimed,
             Some("unvalidated") => Self::Unvalidated,
+            Some("unleased") => Self::Unleased,
             Some("current") => Self::Current,
             _ => Self::Absent,
         })
@@ -139,7 +185,7 @@ impl Shape {
     async fn step<DB: SqlDialect>(self, idem: &Idem<DB>) -> Result<(), Error> {
         let text = self.text(DB::DIALECT);
         if DB::DIALECT == Dialect::Sqlite {
-            return in_transaction(idem, text).await;
+            return self.in_transaction(text, idem).await;
         }
         let mut lent = idem.acquire().await?;
         if DB::DIALECT == Dialect::MySql && self != Self::Absent {
@@ -155,10 +201,25 @@ impl Shape {
         match self {
             Self::Absent if dialect == Dialect::MySql => ddl(dialect).to_owned(),
             Self::Absent => format!("{lock}{}", ddl(dialect)),
-            Self::Former => format!("{lock}{patience}{}", UPGRADE.of(dialect)),
+            Self::Untimed => format!("{lock}{patience}{}", LIFETIMES.of(dialect)),
             Self::Unvalidated => format!("{lock}{VALIDATION}"),
+            Self::Unleased => format!("{lock}{patience}{}", LEASES.of(dialect)),
             Self::Current => String::new(),
         }
+    }
+
+    /// As the writer from the start, so that the next instance finds what the one before has done.
+    async fn in_transaction<DB: SqlDialect>(self, text: String, idem: &Idem<DB>) -> Result<(), Error> {
+        let mut tx = idem.open().await?;
+        let root = tx.root();
+        let own = if self == Self::Untimed { root.ask_rows(raw_sql(OWN)).await } else { Ok(Vec::new()) };
+        let own = own.map_err(Error::statement::<DB>)?;
+        root.ask(raw_sql(AssertSqlSafe(text))).await.map_err(Error::statement::<DB>)?;
+        for row in own {
+            let sql = DB::text(&row, "sql").map_err(Error::Database)?.unwrap_or_default();
+            root.ask(raw_sql(AssertSqlSafe(sql))).await.map_err(Error::statement::<DB>)?;
+        }
+        tx.commit().await
     }
 }
 
@@ -167,16 +228,3 @@ const OWN: &str = "\
 SELECT sql
   FROM main.sqlite_master
  WHERE tbl_name = 'idem_record' AND type IN ('index', 'trigger') AND sql IS NOT NULL";
-
-/// As the writer from the start, so that the next instance finds what the one before has done.
-async fn in_transaction<DB: SqlDialect>(idem: &Idem<DB>, text: String) -> Result<(), Error> {
-    let mut tx = idem.open().await?;
-    let root = tx.root();
-    let own = root.ask_rows(raw_sql(OWN)).await.map_err(Error::statement::<DB>)?;
-    root.ask(raw_sql(AssertSqlSafe(text))).await.map_err(Error::statement::<DB>)?;
-    for row in own {
-        let sql = DB::text(&row, "sql").map_err(Error::Database)?.unwrap_or_default();
-        root.ask(raw_sql(AssertSqlSafe(sql))).await.map_err(Error::statement::<DB>)?;
-    }
-    tx.commit().await
-}

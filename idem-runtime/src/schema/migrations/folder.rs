@@ -33,6 +33,13 @@ pub(super) struct Found<'f> {
     pub(super) text: &'f str,
 }
 
+impl Found<'_> {
+    /// Whether this text is a part of it, however it is indented.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        words(self.text).contains(words(text).trim_end_matches(';'))
+    }
+}
+
 /// The least version that is a time, `YYYYMMDDhhmmss`, and not a number that somebody counts up.
 const FIRST_TIME: u64 = 19_700_101_000_000;
 
@@ -53,9 +60,8 @@ impl Folder {
 
     /// The file that has this text, however it is indented and without a line that names it.
     pub(super) fn holding(&self, text: &str) -> Option<Found<'_>> {
-        let text = words(text);
-        let file = self.files.iter().find(|file| words(&file.text).contains(text.trim_end_matches(';')))?;
-        Some(Found { path: &file.path, marker: "", text: &file.text })
+        let mut files = self.files.iter().map(|file| Found { path: &file.path, marker: "", text: &file.text });
+        files.find(|file| file.holds(text))
     }
 
     /// Writes a file for each text.
