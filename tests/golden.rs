@@ -14,6 +14,9 @@ mod stock;
 #[path = "../examples/reward/tables.rs"]
 mod reward;
 
+#[path = "../examples/transfer/machine.rs"]
+mod transfer;
+
 #[path = "support/example.rs"]
 mod example;
 
@@ -31,6 +34,7 @@ fn postgres_sql() {
     expect_file!["../examples/order/sql/postgres.sql"].assert_eq(&order_sql(dialect));
     expect_file!["../examples/stock/sql/postgres.sql"].assert_eq(&stock_sql(dialect));
     expect_file!["../examples/reward/sql/postgres.sql"].assert_eq(&reward_sql(dialect));
+    expect_file!["../examples/transfer/sql/postgres.sql"].assert_eq(&transfer_sql(dialect));
 }
 
 #[test]
@@ -40,6 +44,7 @@ fn mysql_sql() {
     expect_file!["../examples/order/sql/mysql.sql"].assert_eq(&order_sql(dialect));
     expect_file!["../examples/stock/sql/mysql.sql"].assert_eq(&stock_sql(dialect));
     expect_file!["../examples/reward/sql/mysql.sql"].assert_eq(&reward_sql(dialect));
+    expect_file!["../examples/transfer/sql/mysql.sql"].assert_eq(&transfer_sql(dialect));
 }
 
 #[test]
@@ -49,6 +54,7 @@ fn sqlite_sql() {
     expect_file!["../examples/order/sql/sqlite.sql"].assert_eq(&order_sql(dialect));
     expect_file!["../examples/stock/sql/sqlite.sql"].assert_eq(&stock_sql(dialect));
     expect_file!["../examples/reward/sql/sqlite.sql"].assert_eq(&reward_sql(dialect));
+    expect_file!["../examples/transfer/sql/sqlite.sql"].assert_eq(&transfer_sql(dialect));
 }
 
 #[test]
@@ -56,6 +62,7 @@ fn diagrams() {
     expect_file!["../examples/payment/diagram/payment.mmd"].assert_eq(&text_file(PaymentStatus::MERMAID));
     expect_file!["../examples/payment/diagram/order.mmd"].assert_eq(&text_file(payment::OrderStatus::MERMAID));
     expect_file!["../examples/order/diagram/order.mmd"].assert_eq(&text_file(order::OrderStatus::MERMAID));
+    expect_file!["../examples/transfer/diagram/transfer.mmd"].assert_eq(&text_file(transfer::TransferStatus::MERMAID));
     expect_file!["../examples/stock/diagram/reservation.mmd"].assert_eq(&text_file(stock::Reservation::MERMAID));
 }
 
@@ -88,6 +95,11 @@ fn stock_sql(dialect: Dialect) -> String {
 /// Without a machine: the records are all that there is.
 fn reward_sql(dialect: Dialect) -> String {
     text_file(&format!("{}{}\n{}", title("tables"), reward::TABLES, records(dialect)))
+}
+
+fn transfer_sql(dialect: Dialect) -> String {
+    let machine = with_tables::<transfer::TransferStatus>(&transfer::tables(dialect), dialect);
+    text_file(&format!("{machine}\n{}", records(dialect)))
 }
 
 /// The tables of an example, and what the machine adds to them.

@@ -14,11 +14,12 @@ use crate::service::{Receipt, SEND, SendError, book};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Break {
-    /// An error after the outside call frees the key, as if nothing had been sent
+    /// An outside call that was not answered frees the key, as if nothing had been sent
     ReleaseAfterExternal,
 }
 
-/// No answer is taken for a refusal: the next call sends again.
+/// Neither an answer that did not come nor an instance that was killed is taken for more than a refusal: the next call sends
+/// again.
 pub(crate) async fn send<DB: SqlDialect>(
     idem: &Idem<DB>,
     client: &Client,
@@ -26,22 +27,19 @@ pub(crate) async fn send<DB: SqlDialect>(
     transfer_id: i64,
     amount: i64,
 ) -> Result<Once<Receipt>, SendError> {
-    let call =
-        idem.once("transfer.released", &(kind.name(), transfer_id)).payload(&amount).lease(Duration::from_secs(1));
-    let sent: Receipt = call
-        .run(async |mut attempt| {
+    let call = idem.once("transfer.released", &transfer_id).payload(&amount).lease(Duration::from_secs(1));
+    call.run_or_probe(
+        async |_| Ok(Probe::Absent),
+        async |mut attempt| {
             let key = attempt.external(SEND).await?;
-            match client.send(kind, &key, transfer_id, amount).await {
-                Ok(receipt) => {
-                    book(&mut attempt, transfer_id, &receipt).await?;
-                    Ok(receipt)
-                }
-                Err(error) => {
-                    attempt.retract(SEND).await?;
-                    Err(SendError::from(error))
-                }
+            let sent = client.send(kind, &key, transfer_id, amount).await;
+            if sent.is_err() {
+                attempt.retract(SEND).await?;
             }
-        })
-        .await?;
-    Ok(sent.into())
+            let receipt = sent?;
+            book(&mut attempt, transfer_id, &receipt).await?;
+            Ok(receipt.into())
+        },
+    )
+    .await
 }

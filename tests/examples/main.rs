@@ -6,6 +6,7 @@ mod order;
 mod payment;
 mod reward;
 mod stock;
+mod transfer;
 
 #[path = "../support/example.rs"]
 mod example;
