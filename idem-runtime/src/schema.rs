@@ -33,6 +33,7 @@ pub use upgrade::upgrade;
 
 use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;
+use crate::operator;
 use crate::record;
 
 /// The table of records.
@@ -131,10 +132,10 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
     M::SQL.guard.of(dialect).remove
 }
 
-/// Every statement that idempotent functions run, with its name.
+/// Every statement that idempotent functions and [operators](crate::operator) run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 8] {
-    let sql = record::SQL.of(dialect);
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 14] {
+    let (sql, operator) = (record::SQL.of(dialect), operator::SQL.of(dialect));
     [
         ("claim", sql.claim),
         ("read", sql.read),
@@ -144,5 +145,11 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 8] {
         ("claim all", sql.claim_all),
         ("read all", sql.read_all),
         ("end all", sql.end_all),
+        ("operator, open", operator.open),
+        ("operator, show", operator.show),
+        ("operator, audit", operator.audit),
+        ("operator, complete", operator.complete),
+        ("operator, release", operator.release),
+        ("operator, enter", operator.enter),
     ]
 }

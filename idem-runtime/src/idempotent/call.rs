@@ -109,7 +109,7 @@ async fn claim<DB: SqlDialect>(
     }
 }
 
-pub(super) fn new_owner() -> String {
+pub(crate) fn new_owner() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
