@@ -14,7 +14,7 @@
 //! for record in operator.open(Duration::from_mins(10)).await? {
 //!     println!("{} {} {:?} for {:?}", record.scope, record.key, record.begun, record.age);
 //! }
-//! operator.complete("transfer.send", "7", &"receipt 31", "the bank shows it as paid, ticket 12").await?;
+//! operator.complete("transfer.send", "7", &31_i64, "the bank shows it as paid, ticket 12").await?;
 //! operator.release("transfer.send", "8", "the bank never saw it, ticket 13").await?;
 //! # Ok(())
 //! # }

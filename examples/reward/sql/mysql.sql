@@ -37,7 +37,11 @@ CREATE TABLE IF NOT EXISTS idem_record (
     result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     result_type  TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- the name of the type that the answer was written from
     owner        VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    attempt      INT NOT NULL DEFAULT 0, -- of a leased call, from 1 on; 0 where one transaction holds the claim
+    lease_until  DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00', -- until when the attempt is let alone; in the past, there is no lease
+    begun        TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- what the attempt may have done already, a list in JSON: its outside calls, 'tx' for a commit
     created_at   DATETIME(6) NOT NULL,
+    updated_at   DATETIME(6), -- when an attempt or an operator last wrote it
     completed_at DATETIME(6),
     result_until DATETIME(6), -- until when the answer can be replayed, NULL for ever
     key_until    DATETIME(6), -- until when the row stays, NULL for ever
@@ -48,6 +52,18 @@ CREATE TABLE IF NOT EXISTS idem_record (
         (status IN (2, 3)) = (completed_at IS NOT NULL)
         AND (result IS NULL OR status IN (2, 3))
         AND (result IS NOT NULL OR result_until IS NOT NULL OR status IN (1, 4)))
+) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS idem_audit (
+    id           BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    at           DATETIME(6) NOT NULL,
+    actor        VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    action       VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- complete, release
+    reason       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    scope        VARBINARY(191) NOT NULL,
+    `key`        VARBINARY(512) NOT NULL,
+    record       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- the record as it was, as JSON
+    result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- what it was completed with
+    KEY idem_audit_key (scope, `key`)
 ) ENGINE = InnoDB;
 
 -- record: claim
@@ -117,3 +133,52 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
        record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
        record.key_until = NOW(6) + INTERVAL given.key_s SECOND
  WHERE record.owner = given.owner AND record.status = 1;
+
+-- record: operator, open
+SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
+       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
+       CASE WHEN lease_until > SYSDATE(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       CAST(created_at AS CHAR) AS created_text,
+       CAST(updated_at AS CHAR) AS updated_text,
+       CAST(lease_until AS CHAR) AS lease_text
+  FROM idem_record
+ WHERE (status = 4 OR (status = 1 AND lease_until <= SYSDATE(6)))
+   AND created_at <= SYSDATE(6) - INTERVAL ? * 1000 MICROSECOND
+ ORDER BY created_at, scope, `key`
+ LIMIT 1000;
+
+-- record: operator, show
+SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
+       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
+       CASE WHEN lease_until > SYSDATE(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       CAST(created_at AS CHAR) AS created_text,
+       CAST(updated_at AS CHAR) AS updated_text,
+       CAST(lease_until AS CHAR) AS lease_text
+  FROM idem_record
+ WHERE scope = ? AND `key` = ?;
+
+-- record: operator, audit
+SELECT CAST(at AS CHAR) AS at_text, actor, action, reason, record, result
+  FROM idem_audit
+ WHERE scope = ? AND `key` = ?
+ ORDER BY id;
+
+-- record: operator, complete
+UPDATE idem_record
+   SET status = 2, result = ?, result_type = ?, owner = ?, lease_until = SYSDATE(6),
+       updated_at = SYSDATE(6), completed_at = SYSDATE(6), result_until = NULL, key_until = NULL
+ WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
+   AND (? OR lease_until <= SYSDATE(6));
+
+-- record: operator, release
+DELETE FROM idem_record
+ WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
+   AND (? OR lease_until <= SYSDATE(6));
+
+-- record: operator, enter
+INSERT INTO idem_audit (at, actor, action, reason, scope, `key`, record, result)
+VALUES (SYSDATE(6), ?, ?, ?, ?, ?, ?, ?);
