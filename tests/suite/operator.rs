@@ -45,6 +45,12 @@ pub(crate) fn add(suite: &mut Suite) {
         "SQLite lets nobody write between an operator's reading and its writing",
         [a_record_that_changes_after_it_was_read_is_refused]
     );
+    on_engines!(
+        suite,
+        [sqlx::Sqlite, sqlx::Postgres],
+        "on MySQL nothing leaves a row out and says that all is well",
+        [nothing_is_done_without_an_entry_in_the_audit]
+    );
 }
 
 const SCOPE: &str = "test.operator";
@@ -405,6 +411,18 @@ async fn a_record_that_changes_after_it_was_read_is_refused<DB: Engine>(db: Test
             db.execute("DELETE FROM idem_audit").await?;
         }
     }
+    Ok(())
+}
+
+async fn nothing_is_done_without_an_entry_in_the_audit<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    IN_DOUBT.insert(&idem).await?;
+    let keep = match DB::DIALECT {
+        Dialect::Postgres => "CREATE RULE keep AS ON INSERT TO idem_audit DO INSTEAD NOTHING",
+        _ => "CREATE TRIGGER keep BEFORE INSERT ON idem_audit BEGIN SELECT RAISE(IGNORE); END",
+    };
+    db.execute(keep).await?;
+    refused!(db, idem.operator("alice"), OperatorError::Runtime(Error::Database(_)));
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use crate::engine::Idem;
 use crate::error::Error;
 use crate::idempotent::new_owner;
 use crate::record::{Ending, Query, Status, bind, bind_texts};
-use crate::tx::Root;
+use crate::tx::{Refused, Root};
 
 /// As much as the column holds on every engine, in characters.
 const LONGEST_ACTOR: usize = 191;
@@ -54,7 +54,13 @@ impl Act<'_> {
         if changed.map_err(Error::statement::<DB>)?.rows_affected() != 1 {
             return Err(OperatorError::Changed);
         }
-        root.ask(self.entry::<DB>(&found)?).await.map_err(Error::statement::<DB>)?;
+        let entered = root.ask(self.entry::<DB>(&found)?).await.map_err(Error::statement::<DB>)?;
+        if entered.rows_affected() != 1 {
+            return Err(Error::Database(
+                Refused::new("the audit did not take its entry; a trigger may have kept it").into(),
+            )
+            .into());
+        }
         Ok(())
     }
 
