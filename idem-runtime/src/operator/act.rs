@@ -55,13 +55,11 @@ impl Act<'_> {
             return Err(OperatorError::Changed);
         }
         let entered = root.ask(self.entry::<DB>(&found)?).await.map_err(Error::statement::<DB>)?;
-        if entered.rows_affected() != 1 {
-            return Err(Error::Database(
-                Refused::new("the audit did not take its entry; a trigger may have kept it").into(),
-            )
-            .into());
+        if entered.rows_affected() == 1 {
+            return Ok(());
         }
-        Ok(())
+        let kept = Refused::new("the audit did not take its entry; a trigger may have kept it");
+        Err(Error::Database(kept.into()).into())
     }
 
     async fn find<DB: SqlDialect>(&self, root: &mut Root<DB>) -> Result<Found, OperatorError> {
