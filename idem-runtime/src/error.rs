@@ -50,7 +50,8 @@ pub enum Error {
         /// The name of the type that this function would have stored.
         wanted: String,
     },
-    /// An earlier call ended in a way that leaves open whether its effect happened.
+    /// An earlier call ended in a way that leaves open whether its effect happened. An [operator](crate::operator) who
+    /// has looked it up completes or releases the record.
     #[error("an earlier call with this key ended in doubt; its effect has to be looked up")]
     Indeterminate,
     /// An earlier call has ended for good, and its stored answer does not fit the function's types any more: its result,
