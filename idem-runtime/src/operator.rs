@@ -100,7 +100,8 @@ impl<DB: SqlDialect> Operator<DB> {
     }
 
     /// The open records that began so long ago, the oldest first and 1,000 at most: those in doubt, and those in progress
-    /// whose lease is over. One in doubt may have a lease that goes on: its outside call has taken that long.
+    /// whose lease is over or that never had one. One in doubt may have a lease that goes on: its outside call takes that
+    /// long.
     ///
     /// It reads the whole table of records once.
     ///
