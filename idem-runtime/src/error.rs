@@ -51,7 +51,8 @@ pub enum Error {
         /// The name of the type that this function would have stored.
         wanted: String,
     },
-    /// An earlier call ended in a way that leaves open whether its effect happened.
+    /// An earlier call ended in a way that leaves open whether its effect happened. An [operator](crate::operator) who
+    /// has looked it up completes or releases the record.
     #[error("an earlier call with this key ended in doubt; its effect has to be looked up")]
     Indeterminate,
     /// The lease of this attempt was over, and another one has taken the call over or an operator has settled it. Nothing of

@@ -11,6 +11,7 @@ mod many;
 mod once;
 
 pub use answer::{Answer, CarriesError, Codec, ErrOf, IsResult, OkOf, Once, codec, never, upgrade};
+pub(crate) use call::new_owner;
 pub use call::{Claimed, Opened, open};
 pub use final_error::{FinalError, record_err};
 pub use lease::{Leased, Probe, lease};

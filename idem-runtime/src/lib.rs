@@ -16,6 +16,7 @@ mod json;
 mod key;
 pub mod machine;
 mod on;
+pub mod operator;
 mod record;
 pub mod schema;
 mod steps;

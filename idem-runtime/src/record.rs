@@ -4,6 +4,7 @@ pub(crate) mod lease;
 mod many;
 mod sql;
 
+use std::fmt;
 use std::time::Duration;
 
 use sqlx::SqlStr;
@@ -39,17 +40,22 @@ pub(crate) struct Record {
     pub(crate) is_leased: bool,
 }
 
-/// The status of a record, as its number in the table.
+/// The status of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
+    /// A call runs, or was running when its process ended.
     InProgress,
+    /// The call has ended with a result.
     Completed,
+    /// The call has ended with an error that was recorded.
     Failed,
+    /// Whether the call's effect happened is not known.
     InDoubt,
 }
 
 impl Status {
-    const fn number(self) -> i64 {
+    /// Its number in the table.
+    pub(crate) const fn number(self) -> i64 {
         match self {
             Self::InProgress => 1,
             Self::Completed => 2,
@@ -60,6 +66,28 @@ impl Status {
 
     fn of(number: i64) -> Option<Self> {
         [Self::InProgress, Self::Completed, Self::Failed, Self::InDoubt].into_iter().find(|it| it.number() == number)
+    }
+
+    pub(crate) fn of_row<DB: SqlDialect>(row: &DB::Row) -> Result<Self, sqlx::Error> {
+        // What no release has written, nobody can answer with.
+        Ok(DB::integer(row, "status")?.and_then(Self::of).unwrap_or(Self::InDoubt))
+    }
+
+    /// Its name: `in progress`, `completed`, `failed`, `in doubt`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InProgress => "in progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::InDoubt => "in doubt",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -214,9 +242,7 @@ impl Claim {
         bind::<DB, _>(&mut arguments, &ending.status.number())?;
         bind::<DB, _>(&mut arguments, &ending.answer.text)?;
         ending.bind_kind_and_lifetimes::<DB>(self.spec.retention, &mut arguments)?;
-        for text in [self.spec.scope, &self.key, &self.owner] {
-            bind::<DB, _>(&mut arguments, &text.to_owned())?;
-        }
+        bind_texts::<DB>(&mut arguments, &[self.spec.scope, &self.key, &self.owner])?;
         Ok(arguments)
     }
 
@@ -258,8 +284,7 @@ impl Record {
     fn of<DB: SqlDialect>(row: &DB::Row) -> Result<Self, sqlx::Error> {
         let kind = DB::text(row, "result_type")?;
         Ok(Self {
-            // What no release has written, nobody can answer with.
-            status: DB::integer(row, "status")?.and_then(Status::of).unwrap_or(Status::InDoubt),
+            status: Status::of_row::<DB>(row)?,
             fingerprint: DB::text(row, "fingerprint")?.unwrap_or_default(),
             answer: DB::text(row, "result")?.map(|text| Stored { text, kind }),
             is_gone: DB::integer(row, "gone")?.is_some(),
@@ -269,7 +294,7 @@ impl Record {
 }
 
 /// A statement and its parameters.
-type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
+pub(crate) type Query<DB> = (&'static str, Option<<DB as sqlx::Database>::Arguments>);
 
 fn select<DB: SqlDialect>(sql: &'static str, scope: &str, key: &str) -> Result<Query<DB>, sqlx::Error> {
     Ok((sql, Some(texts::<DB>(&[scope, key])?)))
@@ -277,12 +302,14 @@ fn select<DB: SqlDialect>(sql: &'static str, scope: &str, key: &str) -> Result<Q
 
 fn texts<DB: SqlDialect>(values: &[&str]) -> Result<DB::Arguments, sqlx::Error> {
     let mut arguments = DB::Arguments::default();
-    for value in values {
-        bind::<DB, _>(&mut arguments, &(*value).to_owned())?;
-    }
+    bind_texts::<DB>(&mut arguments, values)?;
     Ok(arguments)
 }
 
-fn bind<DB: SqlDialect + Binds<T>, T>(arguments: &mut DB::Arguments, value: &T) -> Result<(), sqlx::Error> {
+pub(crate) fn bind_texts<DB: SqlDialect>(arguments: &mut DB::Arguments, values: &[&str]) -> Result<(), sqlx::Error> {
+    values.iter().try_for_each(|value| bind::<DB, _>(arguments, &(*value).to_owned()))
+}
+
+pub(crate) fn bind<DB: SqlDialect + Binds<T>, T>(arguments: &mut DB::Arguments, value: &T) -> Result<(), sqlx::Error> {
     DB::bind(arguments, value).map_err(sqlx::Error::Encode)
 }

@@ -33,6 +33,7 @@ pub use upgrade::upgrade;
 
 use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;
+use crate::operator;
 use crate::record;
 
 /// The table of records, and that of what operators did to them.
@@ -131,10 +132,11 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
     M::SQL.guard.of(dialect).remove
 }
 
-/// Every statement that idempotent functions run, with its name.
+/// Every statement that idempotent functions and [operators](crate::operator) run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 16] {
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 22] {
     let (sql, lease) = (record::SQL.of(dialect), record::lease::SQL.of(dialect));
+    let operator = operator::SQL.of(dialect);
     [
         ("claim", sql.claim),
         ("read", sql.read),
@@ -152,5 +154,11 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 16] 
         ("complete", lease.complete),
         ("release", lease.release),
         ("let go", lease.let_go),
+        ("operator, open", operator.open),
+        ("operator, show", operator.show),
+        ("operator, audit", operator.audit),
+        ("operator, complete", operator.complete),
+        ("operator, release", operator.release),
+        ("operator, enter", operator.enter),
     ]
 }

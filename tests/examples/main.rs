@@ -2,6 +2,7 @@
 //!
 //! `IDEM_TEST_SEEDS=20` runs more seeds than a usual run has time for.
 
+mod operator;
 mod order;
 mod payment;
 mod reward;

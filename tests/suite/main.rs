@@ -26,6 +26,7 @@ mod lookups;
 mod machines;
 mod migrations;
 mod notes;
+mod operator;
 mod options;
 mod pools;
 mod prepared;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
     lookups::add(&mut suite);
     migrations::add(&mut suite);
     notes::add(&mut suite);
+    operator::add(&mut suite);
     options::add(&mut suite);
     pools::add(&mut suite);
     prepared::add(&mut suite);

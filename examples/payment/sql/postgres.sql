@@ -1380,7 +1380,11 @@ CREATE TABLE IF NOT EXISTS idem_record (
     result       TEXT,
     result_type  TEXT, -- the type that the answer was written from
     owner        TEXT NOT NULL,
+    attempt      INTEGER NOT NULL DEFAULT 0, -- of a leased call, from 1 on; 0 where one transaction holds the claim
+    lease_until  TIMESTAMPTZ NOT NULL DEFAULT '1970-01-01 00:00:00Z', -- until when the attempt is let alone; in the past, there is no lease
+    begun        TEXT, -- what the attempt may have done already, a list in JSON: its outside calls, 'tx' for a commit
     created_at   TIMESTAMPTZ NOT NULL,
+    updated_at   TIMESTAMPTZ, -- when an attempt or an operator last wrote it
     completed_at TIMESTAMPTZ,
     result_until TIMESTAMPTZ, -- until when the answer can be replayed, NULL for ever
     key_until    TIMESTAMPTZ, -- until when the row stays, NULL for ever
@@ -1491,4 +1495,55 @@ UPDATE idem_record
        key_until = clock_timestamp() + $4::bigint * INTERVAL '1 second'
   FROM json_array_elements($1::text::json) AS list (it)
  WHERE scope = $5 AND key = list.it ->> 0 AND owner = $6 AND status = 1;
+
+-- record: operator, open
+SELECT scope, key, status, attempt, owner, begun, fingerprint, result, result_type,
+       (EXTRACT(EPOCH FROM clock_timestamp() - created_at) * 1000)::bigint AS age_ms,
+       (EXTRACT(EPOCH FROM clock_timestamp() - COALESCE(updated_at, completed_at, created_at)) * 1000)::bigint
+         AS unwritten_ms,
+       CASE WHEN lease_until > clock_timestamp()
+            THEN (EXTRACT(EPOCH FROM lease_until - clock_timestamp()) * 1000)::bigint END AS lease_ms,
+       to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS created_text,
+       to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS updated_text,
+       to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS lease_text
+  FROM idem_record
+ WHERE (status = 4 OR (status = 1 AND lease_until <= clock_timestamp()))
+   AND created_at <= clock_timestamp() - $1::bigint * INTERVAL '1 millisecond'
+ ORDER BY created_at, scope, key
+ LIMIT 1000;
+
+-- record: operator, show
+SELECT scope, key, status, attempt, owner, begun, fingerprint, result, result_type,
+       (EXTRACT(EPOCH FROM clock_timestamp() - created_at) * 1000)::bigint AS age_ms,
+       (EXTRACT(EPOCH FROM clock_timestamp() - COALESCE(updated_at, completed_at, created_at)) * 1000)::bigint
+         AS unwritten_ms,
+       CASE WHEN lease_until > clock_timestamp()
+            THEN (EXTRACT(EPOCH FROM lease_until - clock_timestamp()) * 1000)::bigint END AS lease_ms,
+       to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS created_text,
+       to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS updated_text,
+       to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS lease_text
+  FROM idem_record
+ WHERE scope = $1 AND key = $2;
+
+-- record: operator, audit
+SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') AS at_text, actor, action, reason, record, result
+  FROM idem_audit
+ WHERE scope = $1 AND key = $2
+ ORDER BY id;
+
+-- record: operator, complete
+UPDATE idem_record
+   SET status = 2, result = $1, result_type = $2, owner = $3, lease_until = clock_timestamp(),
+       updated_at = clock_timestamp(), completed_at = clock_timestamp(), result_until = NULL, key_until = NULL
+ WHERE scope = $4 AND key = $5 AND owner = $6 AND attempt = $7 AND status = $8 AND begun IS NOT DISTINCT FROM $9
+   AND ($10 OR lease_until <= clock_timestamp());
+
+-- record: operator, release
+DELETE FROM idem_record
+ WHERE scope = $1 AND key = $2 AND owner = $3 AND attempt = $4 AND status = $5 AND begun IS NOT DISTINCT FROM $6
+   AND ($7 OR lease_until <= clock_timestamp());
+
+-- record: operator, enter
+INSERT INTO idem_audit (at, actor, action, reason, scope, key, record, result)
+VALUES (clock_timestamp(), $1, $2, $3, $4, $5, $6, $7);
 

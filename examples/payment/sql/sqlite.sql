@@ -742,7 +742,11 @@ CREATE TABLE IF NOT EXISTS idem_record (
     result       TEXT,
     result_type  TEXT, -- the type that the answer was written from
     owner        TEXT NOT NULL,
+    attempt      INTEGER NOT NULL DEFAULT 0, -- of a leased call, from 1 on; 0 where one transaction holds the claim
+    lease_until  TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000', -- until when the attempt is let alone; in the past, there is no lease
+    begun        TEXT, -- what the attempt may have done already, a list in JSON: its outside calls, 'tx' for a commit
     created_at   TEXT NOT NULL,
+    updated_at   TEXT, -- when an attempt or an operator last wrote it
     completed_at TEXT,
     result_until TEXT, -- until when the answer can be replayed, NULL for ever
     key_until    TEXT, -- until when the row stays, NULL for ever
@@ -826,4 +830,56 @@ UPDATE idem_record
        key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds')
   FROM (SELECT json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS result FROM json_each(?1)) AS list
  WHERE scope = ?5 AND key = list.k AND owner = ?6 AND status = 1;
+
+-- record: operator, open
+SELECT scope, key, status, attempt, owner, begun, fingerprint, result, result_type,
+       CAST(ROUND((julianday('now') - julianday(created_at)) * 86400000) AS INTEGER) AS age_ms,
+       CAST(ROUND((julianday('now') - julianday(COALESCE(updated_at, completed_at, created_at))) * 86400000) AS INTEGER)
+         AS unwritten_ms,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now')
+            THEN CAST(ROUND((julianday(lease_until) - julianday('now')) * 86400000) AS INTEGER) END AS lease_ms,
+       created_at AS created_text,
+       updated_at AS updated_text,
+       lease_until AS lease_text
+  FROM idem_record
+ WHERE (status = 4 OR (status = 1 AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now')))
+   AND created_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', -(?1 / 1000.0) || ' seconds')
+ ORDER BY created_at, scope, key
+ LIMIT 1000;
+
+-- record: operator, show
+SELECT scope, key, status, attempt, owner, begun, fingerprint, result, result_type,
+       CAST(ROUND((julianday('now') - julianday(created_at)) * 86400000) AS INTEGER) AS age_ms,
+       CAST(ROUND((julianday('now') - julianday(COALESCE(updated_at, completed_at, created_at))) * 86400000) AS INTEGER)
+         AS unwritten_ms,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now')
+            THEN CAST(ROUND((julianday(lease_until) - julianday('now')) * 86400000) AS INTEGER) END AS lease_ms,
+       created_at AS created_text,
+       updated_at AS updated_text,
+       lease_until AS lease_text
+  FROM idem_record
+ WHERE scope = ?1 AND key = ?2;
+
+-- record: operator, audit
+SELECT at AS at_text, actor, action, reason, record, result
+  FROM idem_audit
+ WHERE scope = ?1 AND key = ?2
+ ORDER BY id;
+
+-- record: operator, complete
+UPDATE idem_record
+   SET status = 2, result = ?1, result_type = ?2, owner = ?3, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       result_until = NULL, key_until = NULL
+ WHERE scope = ?4 AND key = ?5 AND owner = ?6 AND attempt = ?7 AND status = ?8 AND begun IS ?9
+   AND (?10 OR lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now'));
+
+-- record: operator, release
+DELETE FROM idem_record
+ WHERE scope = ?1 AND key = ?2 AND owner = ?3 AND attempt = ?4 AND status = ?5 AND begun IS ?6
+   AND (?7 OR lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now'));
+
+-- record: operator, enter
+INSERT INTO idem_audit (at, actor, action, reason, scope, key, record, result)
+VALUES (strftime('%Y-%m-%d %H:%M:%f', 'now'), ?1, ?2, ?3, ?4, ?5, ?6, ?7);
 

@@ -115,7 +115,7 @@ impl Claim {
     }
 }
 
-pub(super) fn new_owner() -> String {
+pub(crate) fn new_owner() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sqlx::SqlStr;
 
-use super::{Claim, Ending, Record, Status, bind, select, sql as record_sql, texts};
+use super::{Claim, Ending, Record, Status, bind, bind_texts, select, sql as record_sql, texts};
 use crate::dialect::SqlDialect;
 use crate::tx::Lent;
 
@@ -61,9 +61,7 @@ impl Claim {
     pub(crate) fn take_over_query<DB: SqlDialect>(&self, seen: &Seen, wait: Duration) -> Result<Text<DB>, sqlx::Error> {
         let mut arguments = texts::<DB>(&[&self.owner])?;
         bind::<DB, _>(&mut arguments, &self.lease_ms())?;
-        for text in [self.spec.scope, &self.key, &seen.owner] {
-            bind::<DB, _>(&mut arguments, &text.to_owned())?;
-        }
+        bind_texts::<DB>(&mut arguments, &[self.spec.scope, &self.key, &seen.owner])?;
         bind::<DB, _>(&mut arguments, &seen.record.status.number())?;
         Ok((record_sql::waiting(DB::DIALECT, SQL.of(DB::DIALECT).take_over, wait), Some(arguments)))
     }
@@ -102,10 +100,7 @@ impl Claim {
     }
 
     fn bind_ours<DB: SqlDialect>(&self, arguments: &mut DB::Arguments) -> Result<(), sqlx::Error> {
-        for text in [self.spec.scope, &self.key, &self.owner] {
-            bind::<DB, _>(arguments, &text.to_owned())?;
-        }
-        Ok(())
+        bind_texts::<DB>(arguments, &[self.spec.scope, &self.key, &self.owner])
     }
 
     fn lease_ms(&self) -> i64 {
