@@ -831,13 +831,15 @@ INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
 VALUES (?, ?, 1, ?, ?, NOW(6));
 
 -- record: read
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?
   LOCK IN SHARE MODE;
 
 -- record: look
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?;
 
@@ -874,7 +876,8 @@ ON DUPLICATE KEY UPDATE owner = idem_record.owner;
 -- record: read all
 SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone
+       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > NOW(6) THEN 1 END AS leased
   FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
@@ -892,4 +895,104 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
        record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
        record.key_until = NOW(6) + INTERVAL given.key_s SECOND
  WHERE record.owner = given.owner AND record.status = 1;
+
+-- record: lease
+/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
+INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, attempt, lease_until, created_at, updated_at)
+VALUES (?, ?, 1, ?, ?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, SYSDATE(6), SYSDATE(6));
+
+-- record: seen
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= SYSDATE(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased, owner, attempt, begun
+  FROM idem_record
+ WHERE scope = ? AND `key` = ?;
+
+-- record: take over
+/*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
+UPDATE idem_record
+   SET owner = ?, attempt = attempt + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND,
+       updated_at = SYSDATE(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= SYSDATE(6);
+
+-- record: mark
+UPDATE idem_record
+   SET status = ?, begun = ?, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
+
+-- record: renew
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+         scope VARCHAR(191) CHARACTER SET utf8mb4 PATH '$[0]',
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[1]',
+         owner VARCHAR(36) CHARACTER SET ascii PATH '$[2]',
+         lease_ms BIGINT PATH '$[3]')) AS list
+  JOIN idem_record AS record
+    ON record.scope = CAST(list.scope AS BINARY) AND record.`key` = CAST(list.k AS BINARY)
+   SET record.lease_until = SYSDATE(6) + INTERVAL list.lease_ms * 1000 MICROSECOND, record.updated_at = SYSDATE(6)
+ WHERE record.owner = list.owner AND record.status IN (1, 4);
+
+-- record: complete
+UPDATE idem_record
+   SET status = ?, result = ?, result_type = ?, completed_at = SYSDATE(6), updated_at = SYSDATE(6),
+       result_until = SYSDATE(6) + INTERVAL ? SECOND,
+       key_until = SYSDATE(6) + INTERVAL ? SECOND
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
+
+-- record: release
+DELETE FROM idem_record
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
+
+-- record: let go
+UPDATE idem_record
+   SET status = 4, begun = ?, owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
+
+-- record: operator, open
+SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
+       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
+       CASE WHEN lease_until > SYSDATE(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       CAST(created_at AS CHAR) AS created_text,
+       CAST(updated_at AS CHAR) AS updated_text,
+       CAST(lease_until AS CHAR) AS lease_text
+  FROM idem_record
+ WHERE (status = 4 OR (status = 1 AND lease_until <= SYSDATE(6)))
+   AND created_at <= SYSDATE(6) - INTERVAL ? * 1000 MICROSECOND
+ ORDER BY created_at, scope, `key`
+ LIMIT 1000;
+
+-- record: operator, show
+SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
+       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
+       CASE WHEN lease_until > SYSDATE(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       CAST(created_at AS CHAR) AS created_text,
+       CAST(updated_at AS CHAR) AS updated_text,
+       CAST(lease_until AS CHAR) AS lease_text
+  FROM idem_record
+ WHERE scope = ? AND `key` = ?;
+
+-- record: operator, audit
+SELECT CAST(at AS CHAR) AS at_text, actor, action, reason, record, result
+  FROM idem_audit
+ WHERE scope = ? AND `key` = ?
+ ORDER BY id;
+
+-- record: operator, complete
+UPDATE idem_record
+   SET status = 2, result = ?, result_type = ?, owner = ?, lease_until = SYSDATE(6),
+       updated_at = SYSDATE(6), completed_at = SYSDATE(6), result_until = NULL, key_until = NULL
+ WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
+   AND (? OR lease_until <= SYSDATE(6));
+
+-- record: operator, release
+DELETE FROM idem_record
+ WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
+   AND (? OR lease_until <= SYSDATE(6));
+
+-- record: operator, enter
+INSERT INTO idem_audit (at, actor, action, reason, scope, `key`, record, result)
+VALUES (SYSDATE(6), ?, ?, ?, ?, ?, ?, ?);
 

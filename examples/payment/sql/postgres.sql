@@ -1380,11 +1380,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     result       TEXT,
     result_type  TEXT, -- the type that the answer was written from
     owner        TEXT NOT NULL,
-    attempt      INTEGER NOT NULL DEFAULT 0, -- of a leased call, from 1 on; 0 where one transaction holds the claim
-    lease_until  TIMESTAMPTZ NOT NULL DEFAULT '1970-01-01 00:00:00Z', -- until when the attempt is let alone; in the past, there is no lease
-    begun        TEXT, -- what the attempt may have done already, a list in JSON: its outside calls, 'tx' for a commit
     created_at   TIMESTAMPTZ NOT NULL,
-    updated_at   TIMESTAMPTZ, -- when an attempt or an operator last wrote it
     completed_at TIMESTAMPTZ,
     result_until TIMESTAMPTZ, -- until when the answer can be replayed, NULL for ever
     key_until    TIMESTAMPTZ, -- until when the row stays, NULL for ever
@@ -1425,18 +1421,21 @@ WITH patience AS MATERIALIZED (
 )
 SELECT claimed.claimed AS claimed, seen.status AS status, seen.fingerprint AS fingerprint, seen.result AS result,
        seen.result_type AS result_type, CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased,
        set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
   FROM patience
   LEFT JOIN claimed ON TRUE
   LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = $2;
 
 -- record: read
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
   FROM idem_record
  WHERE scope = $1 AND key = $2;
 
 -- record: look
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
   FROM idem_record
  WHERE scope = $1 AND key = $2;
 
@@ -1474,6 +1473,7 @@ WITH patience AS MATERIALIZED (
 SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
        CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased,
        set_config('lock_timeout', patience.before, TRUE) AS lock_timeout
   FROM patience
  CROSS JOIN all_claimed
@@ -1484,7 +1484,8 @@ SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed
 -- record: read all
 SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased
   FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
   JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
 
@@ -1495,6 +1496,59 @@ UPDATE idem_record
        key_until = clock_timestamp() + $4::bigint * INTERVAL '1 second'
   FROM json_array_elements($1::text::json) AS list (it)
  WHERE scope = $5 AND key = list.it ->> 0 AND owner = $6 AND status = 1;
+
+-- record: lease
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, attempt, lease_until, created_at, updated_at)
+VALUES ($1, $2, 1, $3, $4, 1, clock_timestamp() + $5::bigint * INTERVAL '1 millisecond',
+        clock_timestamp(), clock_timestamp())
+ON CONFLICT (scope, key) DO NOTHING;
+
+-- record: seen
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased, owner, attempt, begun
+  FROM idem_record
+ WHERE scope = $1 AND key = $2;
+
+-- record: take over
+UPDATE idem_record
+   SET owner = $1, attempt = attempt + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
+       updated_at = clock_timestamp()
+ WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt > 0 AND lease_until <= clock_timestamp();
+
+-- record: mark
+UPDATE idem_record
+   SET status = $1, begun = $2, lease_until = clock_timestamp() + $3::bigint * INTERVAL '1 millisecond',
+       updated_at = clock_timestamp()
+ WHERE scope = $4 AND key = $5 AND owner = $6 AND status IN (1, 4);
+
+-- record: renew
+WITH held AS MATERIALIZED (
+  SELECT record.scope AS scope, record.key AS key, (list.it ->> 3)::bigint AS lease_ms
+    FROM json_array_elements($1::text::json) AS list (it)
+    JOIN idem_record AS record ON record.scope = list.it ->> 0 AND record.key = list.it ->> 1
+   WHERE record.owner = list.it ->> 2 AND record.status IN (1, 4)
+     FOR UPDATE OF record SKIP LOCKED
+)
+UPDATE idem_record
+   SET lease_until = clock_timestamp() + held.lease_ms * INTERVAL '1 millisecond', updated_at = clock_timestamp()
+  FROM held
+ WHERE idem_record.scope = held.scope AND idem_record.key = held.key;
+
+-- record: complete
+UPDATE idem_record
+   SET status = $1, result = $2, result_type = $3, completed_at = clock_timestamp(), updated_at = clock_timestamp(),
+       result_until = clock_timestamp() + $4::bigint * INTERVAL '1 second',
+       key_until = clock_timestamp() + $5::bigint * INTERVAL '1 second'
+ WHERE scope = $6 AND key = $7 AND owner = $8 AND status IN (1, 4);
+
+-- record: release
+DELETE FROM idem_record
+ WHERE scope = $1 AND key = $2 AND owner = $3 AND status IN (1, 4);
+
+-- record: let go
+UPDATE idem_record
+   SET status = 4, begun = $1, owner = $2, lease_until = clock_timestamp(), updated_at = clock_timestamp()
+ WHERE scope = $3 AND key = $4 AND owner = $5 AND status IN (1, 4);
 
 -- record: operator, open
 SELECT scope, key, status, attempt, owner, begun, fingerprint, result, result_type,

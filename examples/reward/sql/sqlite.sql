@@ -37,11 +37,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     result       TEXT,
     result_type  TEXT, -- the type that the answer was written from
     owner        TEXT NOT NULL,
-    attempt      INTEGER NOT NULL DEFAULT 0, -- of a leased call, from 1 on; 0 where one transaction holds the claim
-    lease_until  TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000', -- until when the attempt is let alone; in the past, there is no lease
-    begun        TEXT, -- what the attempt may have done already, a list in JSON: its outside calls, 'tx' for a commit
     created_at   TEXT NOT NULL,
-    updated_at   TEXT, -- when an attempt or an operator last wrote it
     completed_at TEXT,
     result_until TEXT, -- until when the answer can be replayed, NULL for ever
     key_until    TEXT, -- until when the row stays, NULL for ever
@@ -78,13 +74,15 @@ RETURNING 1 AS claimed;
 
 -- record: read
 SELECT status, fingerprint, result, result_type,
-       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ?1 AND key = ?2;
 
 -- record: look
 SELECT status, fingerprint, result, result_type,
-       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ?1 AND key = ?2;
 
@@ -114,7 +112,8 @@ ON CONFLICT (scope, key) DO NOTHING;
 -- record: read all
 SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM json_each(?2) AS list
   JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
 
@@ -125,6 +124,61 @@ UPDATE idem_record
        key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds')
   FROM (SELECT json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS result FROM json_each(?1)) AS list
  WHERE scope = ?5 AND key = list.k AND owner = ?6 AND status = 1;
+
+-- record: lease
+INSERT INTO idem_record (scope, key, status, fingerprint, owner, attempt, lease_until, created_at, updated_at)
+VALUES (?1, ?2, 1, ?3, ?4, 1, strftime('%Y-%m-%d %H:%M:%f', 'now', (?5 / 1000.0) || ' seconds'),
+        strftime('%Y-%m-%d %H:%M:%f', 'now'), strftime('%Y-%m-%d %H:%M:%f', 'now'))
+ON CONFLICT (scope, key) DO NOTHING;
+
+-- record: seen
+SELECT status, fingerprint, result, result_type,
+       CASE WHEN result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased, owner, attempt, begun
+  FROM idem_record
+ WHERE scope = ?1 AND key = ?2;
+
+-- record: take over
+UPDATE idem_record
+   SET owner = ?1, attempt = attempt + 1,
+       lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt > 0
+   AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now');
+
+-- record: mark
+UPDATE idem_record
+   SET status = ?1, begun = ?2, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?3 / 1000.0) || ' seconds'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE scope = ?4 AND key = ?5 AND owner = ?6 AND status IN (1, 4);
+
+-- record: renew
+UPDATE idem_record
+   SET lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (list.lease_ms / 1000.0) || ' seconds'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  FROM (SELECT json_extract(value, '$[0]') AS scope, json_extract(value, '$[1]') AS k,
+               json_extract(value, '$[2]') AS owner, json_extract(value, '$[3]') AS lease_ms
+          FROM json_each(?1)) AS list
+ WHERE idem_record.scope = list.scope AND idem_record.key = list.k AND idem_record.owner = list.owner
+   AND status IN (1, 4);
+
+-- record: complete
+UPDATE idem_record
+   SET status = ?1, result = ?2, result_type = ?3, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       result_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?4 || ' seconds'),
+       key_until = strftime('%Y-%m-%d %H:%M:%f', 'now', ?5 || ' seconds')
+ WHERE scope = ?6 AND key = ?7 AND owner = ?8 AND status IN (1, 4);
+
+-- record: release
+DELETE FROM idem_record
+ WHERE scope = ?1 AND key = ?2 AND owner = ?3 AND status IN (1, 4);
+
+-- record: let go
+UPDATE idem_record
+   SET status = 4, begun = ?1, owner = ?2, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status IN (1, 4);
 
 -- record: operator, open
 SELECT scope, key, status, attempt, owner, begun, fingerprint, result, result_type,
