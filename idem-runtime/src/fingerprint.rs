@@ -5,6 +5,7 @@ use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::hexadecimal::hexadecimal;
 use crate::json;
 
 /// The version of the texts that are made here. Another one is a text of another kind: the old kind then stays, to be
@@ -46,7 +47,7 @@ impl Fingerprint {
     pub(crate) fn finish(self) -> Result<String, Error> {
         match self.failed {
             Some(error) => Err(Error::Unencodable { what: "the payload", source: error }),
-            None => Ok(hexadecimal(&self.hash.finalize())),
+            None => Ok(format!("{VERSION}{}", hexadecimal(&self.hash.finalize()))),
         }
     }
 }
@@ -65,14 +66,6 @@ pub(crate) fn compare(recorded: &str, ours: &str) -> Result<(), Error> {
             Err(Error::Configuration("the record has a fingerprint that is not of this version: a newer idem wrote it"))
         }
     }
-}
-
-fn hexadecimal(digest: &[u8]) -> String {
-    use std::fmt::Write as _;
-    digest.iter().fold(VERSION.to_owned(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// JSON with sorted keys. `serde_json`'s own order depends on a feature that any crate of the build may turn on.

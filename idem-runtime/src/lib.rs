@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod fingerprint;
 mod finish;
+mod hexadecimal;
 mod idempotent;
 mod json;
 mod key;
@@ -22,6 +23,7 @@ pub mod schema;
 mod steps;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod token;
 mod tx;
 
 pub use attempt::{Attempt, AttemptTx, DownstreamKey};

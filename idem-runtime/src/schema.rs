@@ -35,12 +35,13 @@ use crate::dialect::{Dialect, PerDialect};
 use crate::machine::StateMachine;
 use crate::operator;
 use crate::record;
+use crate::token;
 
 /// The table of records, and that of what operators did to them.
 const DDL: PerDialect<&str> = PerDialect {
-    postgres: concat!(include_str!("schema/postgres.sql"), include_str!("schema/audit/postgres.sql")),
-    mysql: concat!(include_str!("schema/mysql.sql"), include_str!("schema/audit/mysql.sql")),
-    sqlite: concat!(include_str!("schema/sqlite.sql"), include_str!("schema/audit/sqlite.sql")),
+    postgres: concat!(include_str!("schema/postgres.sql"), include_str!("schema/beside/postgres.sql")),
+    mysql: concat!(include_str!("schema/mysql.sql"), include_str!("schema/beside/mysql.sql")),
+    sqlite: concat!(include_str!("schema/sqlite.sql"), include_str!("schema/beside/sqlite.sql")),
 };
 
 /// The statements that create the tables of idem, each ended by a semicolon. [`upgrade`] brings tables that a former release
@@ -134,9 +135,9 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
 
 /// Every statement that idempotent functions and [operators](crate::operator) run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 22] {
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 25] {
     let (sql, lease) = (record::SQL.of(dialect), record::lease::SQL.of(dialect));
-    let operator = operator::SQL.of(dialect);
+    let (operator, token) = (operator::SQL.of(dialect), token::SQL.of(dialect));
     [
         ("claim", sql.claim),
         ("read", sql.read),
@@ -160,5 +161,8 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 22] 
         ("operator, complete", operator.complete),
         ("operator, release", operator.release),
         ("operator, enter", operator.enter),
+        ("token, issue", token.issue),
+        ("token, consume", token.consume),
+        ("token, read", token.read),
     ]
 }

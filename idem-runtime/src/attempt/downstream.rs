@@ -1,8 +1,10 @@
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Deref;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+use crate::hexadecimal::hexadecimal;
 
 /// What a provider knows an outside call by: its idempotency key, request number or reference. 32 hexadecimal digits, which
 /// is what the shortest of such fields hold.
@@ -20,12 +22,7 @@ impl DownstreamKey {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let mut text = String::with_capacity(32);
-        for byte in &hash.finalize()[..16] {
-            // Writing into a `String` cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text)
+        Self(hexadecimal(&hash.finalize()[..16]))
     }
 
     /// It as text.

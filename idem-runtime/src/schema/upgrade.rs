@@ -39,7 +39,8 @@ SELECT CASE
          WHEN NOT EXISTS (SELECT FROM pg_attribute
                            WHERE attrelid = to_regclass('idem_record') AND attname = 'updated_at' AND NOT attisdropped)
          THEN 'unleased'
-         WHEN to_regclass('idem_audit') IS NULL THEN 'absent'
+         WHEN to_regclass('idem_audit') IS NULL OR to_regclass('idem_token') IS NULL
+           OR to_regclass('idem_lease') IS NULL THEN 'absent'
          ELSE 'current'
        END AS shape",
     mysql: "\
@@ -47,17 +48,18 @@ SELECT CASE
          WHEN COALESCE(SUM(table_name = 'idem_record'), 0) = 0 THEN 'absent'
          WHEN SUM(column_name = 'key_until') = 0 THEN 'untimed'
          WHEN SUM(column_name = 'updated_at') = 0 THEN 'unleased'
-         WHEN SUM(table_name = 'idem_audit') = 0 THEN 'absent'
+         WHEN COUNT(DISTINCT table_name) < 4 THEN 'absent'
          ELSE 'current'
        END AS shape
   FROM information_schema.columns
- WHERE table_schema = DATABASE() AND table_name IN ('idem_record', 'idem_audit')",
+ WHERE table_schema = DATABASE() AND table_name IN ('idem_record', 'idem_audit', 'idem_token', 'idem_lease')",
     sqlite: "\
 SELECT CASE
          WHEN COUNT(*) = 0 THEN 'absent'
          WHEN SUM(name = 'key_until') = 0 THEN 'untimed'
          WHEN SUM(name = 'updated_at') = 0 THEN 'unleased'
-         WHEN NOT EXISTS (SELECT 1 FROM pragma_table_info('idem_audit', 'main')) THEN 'absent'
+         WHEN (SELECT COUNT(*) FROM main.sqlite_master
+                WHERE type = 'table' AND name IN ('idem_audit', 'idem_token', 'idem_lease')) < 3 THEN 'absent'
          ELSE 'current'
        END AS shape
   FROM pragma_table_info('idem_record', 'main')",
@@ -89,9 +91,9 @@ const VALIDATION: &str = include_str!("upgrade/3_postgres_validated.sql");
 
 /// Gives the table of the third release its present shape, and makes what was not there at the time.
 const LEASES: PerDialect<&str> = PerDialect {
-    postgres: concat!(include_str!("upgrade/4_postgres.sql"), include_str!("audit/postgres.sql")),
-    mysql: concat!(include_str!("upgrade/4_mysql.sql"), include_str!("audit/mysql.sql")),
-    sqlite: concat!(include_str!("upgrade/4_sqlite.sql"), include_str!("audit/sqlite.sql")),
+    postgres: concat!(include_str!("upgrade/4_postgres.sql"), include_str!("beside/postgres.sql")),
+    mysql: concat!(include_str!("upgrade/4_mysql.sql"), include_str!("beside/mysql.sql")),
+    sqlite: concat!(include_str!("upgrade/4_sqlite.sql"), include_str!("beside/sqlite.sql")),
 };
 
 /// Comes before a text, so that one instance at a time runs it. The statements of one text are one transaction on
