@@ -214,14 +214,10 @@ impl<DB: SqlDialect> AttemptTx<'_, DB> {
 }
 
 /// The record is written last, and stays locked until the commit: whoever takes the call over comes before or after both.
-async fn fenced<DB: SqlDialect>(mut tx: Tx<'static, DB>, hold: &Hold) -> Result<(), Error> {
+async fn fenced<DB: SqlDialect>(tx: Tx<'static, DB>, hold: &Hold) -> Result<(), Error> {
     let (before, begun) = (hold.begun(), hold.begun().with(TX));
     let mark = hold.claim.mark_query::<DB>(&begun.names()).map_err(Error::Database)?;
-    let marked = tx.root().ask(mark).await.map_err(Error::statement::<DB>)?;
-    if marked.rows_affected() != 1 {
-        let _ = tx.rollback().await;
-        return Err(Error::StaleOwner);
-    }
+    let mut tx = tx.fence(mark).await?;
     reached(Step::Fenced);
     if let Err(error) = tx.seal().await {
         if tx.unseen_end().is_some() {

@@ -15,6 +15,7 @@ mod hexadecimal;
 mod idempotent;
 mod json;
 mod key;
+pub mod lease;
 pub mod machine;
 mod on;
 pub mod operator;

@@ -32,6 +32,7 @@ pub(crate) use upgrade::migrate;
 pub use upgrade::upgrade;
 
 use crate::dialect::{Dialect, PerDialect};
+use crate::lease;
 use crate::machine::StateMachine;
 use crate::operator;
 use crate::record;
@@ -135,8 +136,8 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
 
 /// Every statement that idempotent functions and [operators](crate::operator) run, with its name.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 25] {
-    let (sql, lease) = (record::SQL.of(dialect), record::lease::SQL.of(dialect));
+pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 30] {
+    let (sql, leased, lease) = (record::SQL.of(dialect), record::lease::SQL.of(dialect), lease::SQL.of(dialect));
     let (operator, token) = (operator::SQL.of(dialect), token::SQL.of(dialect));
     [
         ("claim", sql.claim),
@@ -147,14 +148,14 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 25] 
         ("claim all", sql.claim_all),
         ("read all", sql.read_all),
         ("end all", sql.end_all),
-        ("lease", lease.lease),
-        ("seen", lease.seen),
-        ("take over", lease.take_over),
-        ("mark", lease.mark),
-        ("renew", lease.renew),
-        ("complete", lease.complete),
-        ("release", lease.release),
-        ("let go", lease.let_go),
+        ("lease", leased.lease),
+        ("seen", leased.seen),
+        ("take over", leased.take_over),
+        ("mark", leased.mark),
+        ("renew", leased.renew),
+        ("complete", leased.complete),
+        ("release", leased.release),
+        ("let go", leased.let_go),
         ("operator, open", operator.open),
         ("operator, show", operator.show),
         ("operator, audit", operator.audit),
@@ -164,5 +165,10 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 25] 
         ("token, issue", token.issue),
         ("token, consume", token.consume),
         ("token, read", token.read),
+        ("lease, seen", lease.seen),
+        ("lease, take", lease.take),
+        ("lease, insert", lease.insert),
+        ("lease, renew", lease.renew),
+        ("lease, release", lease.release),
     ]
 }

@@ -13,6 +13,7 @@ use tokio::sync::OwnedMutexGuard;
 use crate::dialect::{Leaves, SqlDialect};
 use crate::error::Error;
 use crate::finish::FinishOnDrop;
+use crate::record::Query;
 use crate::steps::{Step, reached};
 
 pub(crate) use executor::Answer;
@@ -263,6 +264,21 @@ impl<DB: SqlDialect> Tx<'_, DB> {
             Some(Place::Outermost(mut root)) => root.commit().await.map_err(Error::commit::<DB>),
             _ => Ok(()),
         }
+    }
+
+    /// Keeps everything if the statement, which is the last one, finds its row: what it holds is ours then until the commit.
+    pub(crate) async fn commit_fenced(self, fence: Query<DB>) -> Result<(), Error> {
+        self.fence(fence).await?.commit().await
+    }
+
+    /// Runs the last statement of a transaction that is kept only if it finds its row.
+    pub(crate) async fn fence(mut self, fence: Query<DB>) -> Result<Self, Error> {
+        let found = self.root().ask(fence).await.map_err(Error::statement::<DB>)?;
+        if found.rows_affected() == 1 {
+            return Ok(self);
+        }
+        let _ = self.rollback().await;
+        Err(Error::StaleOwner)
     }
 
     /// Undoes everything.

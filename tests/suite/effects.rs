@@ -10,10 +10,14 @@ use crate::settle::{PayError, settle};
 use crate::shop::order_status::{Pay, Refund};
 use crate::shop::{OrderStatus, create_tables, history, new_order, status};
 use crate::support::{Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResult, ensure, scenarios};
+use crate::tokens::Form;
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
-    scenarios!(suite, [Transition, MultiSource, Creation, Function, FinalError, Batch, LeasedCall, TakenOverCall]);
+    scenarios!(
+        suite,
+        [Transition, MultiSource, Creation, Function, FinalError, Batch, LeasedCall, TakenOverCall, Form]
+    );
 }
 
 /// A transition by itself.

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::pin::pin;
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,8 +10,9 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::dialect::SqlDialect;
 use crate::error::Error;
-use crate::record::Claim;
+use crate::lease;
 use crate::record::lease::renew_query;
+use crate::record::{Claim, Query};
 use crate::tx::Lent;
 
 /// Renews the leases of this process, all by one task, which lives for as long as there is one. It has a connection of its
@@ -36,8 +38,34 @@ struct Leases {
 }
 
 struct Lease {
-    claim: Claim,
+    of: Of,
     due: Instant,
+}
+
+/// What a lease is on.
+#[derive(Clone)]
+enum Of {
+    Call(Claim),
+    Name(Arc<lease::Hold>),
+}
+
+impl Of {
+    fn owner(&self) -> &str {
+        match self {
+            Self::Call(claim) => &claim.owner,
+            Self::Name(hold) => &hold.owner,
+        }
+    }
+
+    /// Twice in a lease it may fail. However short a lease is, the database has other things to do too.
+    fn period(&self) -> Duration {
+        const SHORTEST: Duration = Duration::from_millis(10);
+        let lease = match self {
+            Self::Call(claim) => claim.spec.lease,
+            Self::Name(hold) => hold.ttl,
+        };
+        (lease / 3).max(SHORTEST)
+    }
 }
 
 /// A lease that is renewed until this is dropped.
@@ -53,16 +81,26 @@ impl<DB: SqlDialect> Heartbeat<DB> {
 
     /// Renews the lease of a claim from now on.
     pub(crate) fn beat(&self, claim: &Claim) -> Beating<DB> {
+        self.begin(Of::Call(claim.clone()))
+    }
+
+    /// Renews the lease on a name.
+    pub(crate) fn beat_lock(&self, hold: &Arc<lease::Hold>) -> Beating<DB> {
+        self.begin(Of::Name(Arc::clone(hold)))
+    }
+
+    fn begin(&self, of: Of) -> Beating<DB> {
         let Self { shared } = self;
+        let owner = of.owner().to_owned();
         let mut leases = shared.leases();
-        leases.held.insert(claim.owner.clone(), Lease { claim: claim.clone(), due: Instant::now() + period(claim) });
+        leases.held.insert(owner.clone(), Lease { due: Instant::now() + of.period(), of });
         if !leases.is_running {
             leases.is_running = true;
             tokio::spawn(Arc::clone(shared).run());
         }
         drop(leases);
         shared.taken.notify_one();
-        Beating { shared: Arc::clone(shared), owner: claim.owner.clone() }
+        Beating { shared: Arc::clone(shared), owner }
     }
 }
 
@@ -70,12 +108,6 @@ impl<DB: SqlDialect> Drop for Beating<DB> {
     fn drop(&mut self) {
         self.shared.leases().held.remove(&self.owner);
     }
-}
-
-/// Twice in a lease it may fail. However short a lease is, the database has other things to do too.
-fn period(claim: &Claim) -> Duration {
-    const SHORTEST: Duration = Duration::from_millis(10);
-    (claim.spec.lease / 3).max(SHORTEST)
 }
 
 impl<DB: SqlDialect> Shared<DB> {
@@ -98,39 +130,55 @@ impl<DB: SqlDialect> Shared<DB> {
 
     async fn renew_due(&self) {
         let due = self.take_due();
-        let Some(shortest) = due.iter().map(period).min() else { return };
-        if self.renew(&due, shortest).await || due.len() == 1 {
-            return;
+        let Some(shortest) = due.iter().map(Of::period).min() else { return };
+        let (mut calls, mut names) = (Vec::new(), Vec::new());
+        for of in due {
+            match of {
+                Of::Call(claim) => calls.push(claim),
+                Of::Name(hold) => names.push(hold),
+            }
         }
-        // One that cannot be renewed, such as a record that is locked, must not cost the others theirs.
-        for claim in due {
-            self.renew(std::slice::from_ref(&claim), shortest).await;
+        self.renew_calls(&calls, shortest).await;
+        for hold in names {
+            let sent_at = Instant::now();
+            let renewed = self.renew(|| hold.renew_query::<DB>(), sent_at + shortest).await;
+            // Without an answer it is trusted for as long as it was.
+            if let Ok(rows) = renewed {
+                hold.renewed(sent_at, rows == 1);
+            }
         }
     }
 
-    /// The claims whose leases are to be renewed now.
-    fn take_due(&self) -> Vec<Claim> {
+    async fn renew_calls(&self, claims: &[Claim], bound: Duration) {
+        if claims.is_empty() || self.renew(|| renew_query::<DB>(claims), Instant::now() + bound).await.is_ok() {
+            return;
+        }
+        // One that cannot be renewed, such as a record that is locked, must not cost the others theirs.
+        for claim in claims.iter().filter(|_| claims.len() > 1) {
+            // What it does not find is another owner's by now; what fails comes again.
+            let _ = self.renew(|| renew_query::<DB>(slice::from_ref(claim)), Instant::now() + bound).await;
+        }
+    }
+
+    /// What is to be renewed now.
+    fn take_due(&self) -> Vec<Of> {
         let now = Instant::now();
         let mut leases = self.leases();
         let due = leases.held.values_mut().filter(|lease| lease.due <= now);
         let renewed = due.map(|lease| {
-            lease.due = now + period(&lease.claim);
-            lease.claim.clone()
+            lease.due = now + lease.of.period();
+            lease.of.clone()
         });
         renewed.collect()
     }
 
-    /// Whether the database has answered in time. What it does not find is another owner's by now.
-    async fn renew(&self, claims: &[Claim], bound: Duration) -> bool {
-        let end = Instant::now() + bound;
-        let renewed = self.try_renew(claims, end).await;
-        if let Err(error) = &renewed {
-            tracing::warn!(leases = claims.len(), error = %error, "leases were not renewed");
-        }
-        renewed.is_ok()
+    /// The number of rows that were renewed, if the database has answered in time.
+    async fn renew(&self, query: impl Fn() -> Result<Query<DB>, sqlx::Error>, end: Instant) -> Result<u64, Error> {
+        let renewed = self.try_renew(query, end).await;
+        renewed.inspect_err(|error| tracing::warn!(error = %error, "leases were not renewed"))
     }
 
-    async fn try_renew(&self, claims: &[Claim], end: Instant) -> Result<(), Error> {
+    async fn try_renew(&self, query: impl Fn() -> Result<Query<DB>, sqlx::Error>, end: Instant) -> Result<u64, Error> {
         let late = |_| Error::Database(sqlx::Error::PoolTimedOut);
         let _turn = match &self.writer {
             Some(writer) => {
@@ -140,9 +188,9 @@ impl<DB: SqlDialect> Shared<DB> {
             None => None,
         };
         let mut lent = tokio::time::timeout_at(end.into(), Lent::acquire(&self.pool)).await.map_err(late)??;
-        let query = renew_query::<DB>(claims).map_err(Error::Database)?;
+        let query = query().map_err(Error::Database)?;
         match tokio::time::timeout_at(end.into(), lent.ask(query)).await {
-            Ok(answer) => answer.map(drop).map_err(Error::statement::<DB>),
+            Ok(answer) => Ok(answer.map_err(Error::statement::<DB>)?.rows_affected()),
             Err(elapsed) => {
                 // The answer may never come: the next one is asked for on another connection.
                 lent.distrust();
