@@ -65,7 +65,8 @@ async fn a_batch_locks_no_other_record_of_its_scope<DB: Engine>(db: TestDb<DB>) 
     write_all(&idem, &calls([("done", 1), ("locked", 1)])).await?;
     let key = if DB::DIALECT == Dialect::MySql { "`key`" } else { "key" };
     let mut locker = other.begin().await?;
-    run(&mut locker, format!("UPDATE idem_record SET updated_at = NULL WHERE {key} = 'locked'")).await?;
+    let lock = format!("UPDATE idem_record SET updated_at = NULL WHERE scope = 'test.act' AND {key} = 'locked'");
+    run(&mut locker, lock).await?;
     let batch = calls([("a", 1), ("done", 1), ("z", 1)]);
     let answers = timeout(Duration::from_secs(20), write_all(&idem, &batch)).await.map_err(|_| "it waits")??;
     ensure!(answers.iter().all(Result::is_ok), "{answers:?}");
