@@ -113,11 +113,11 @@ impl<'i, DB: SqlDialect> LeaseCall<'i, DB> {
     ///
     /// Those of the query, those of [`try_take`](Self::try_take), and [`Error::InProgress`] when the other one was at it for as
     /// long as we wait.
-    pub async fn or_wait<T, E: From<Error>>(
-        self,
-        brief: Duration,
-        mut requery: impl AsyncFnMut() -> Result<Option<T>, E>,
-    ) -> Result<Turn<'i, DB, T>, E> {
+    pub async fn or_wait<T, E, F>(self, brief: Duration, mut requery: impl FnMut() -> F) -> Result<Turn<'i, DB, T>, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<Option<T>, E>>,
+    {
         let end = Instant::now() + self.wait;
         let name = self.name.finish().inspect_err(|_| Inside::note_error())?;
         loop {
