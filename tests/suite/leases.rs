@@ -3,6 +3,7 @@
 pub(crate) mod bank;
 mod crashes;
 mod endings;
+mod functions;
 mod owners;
 mod takeovers;
 
@@ -18,6 +19,7 @@ use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure};
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
     endings::add(suite);
+    functions::add(suite);
     owners::add(suite);
     takeovers::add(suite);
     crashes::add(suite);

@@ -70,6 +70,7 @@ async fn i4_a_stale_owner_keeps_nothing<DB: Engine>(db: TestDb<DB>) -> TestResul
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 pub(super) fn failed(error: BoxError) -> PayError {
     PayError::Sql(sqlx::Error::Protocol(error.to_string()))
 }
