@@ -97,7 +97,9 @@ impl<DB: SqlDialect> IntoFuture for CheckSql<DB> {
 async fn check_records<DB: SqlDialect>(lent: &mut Lent<DB>, report: &mut Report) -> Result<(), sqlx::Error> {
     let missing = report.missing();
     let record = expect_table(lent, "idem_record", &RECORD, report).await?;
-    expect_table(lent, "idem_audit", &AUDIT, report).await?;
+    for (name, columns) in BESIDE {
+        expect_table(lent, name, columns, report).await?;
+    }
     if let Some(false) = record.map(|table| table.is_unique(&["scope", "key"])) {
         report.add("records", "`idem_record` has no unique index on (scope, key): a key would run twice".to_owned());
     }
@@ -132,8 +134,12 @@ const RECORD: [&str; 15] = [
     "updated_at",
 ];
 
-/// The columns of `idem_audit`.
-const AUDIT: [&str; 9] = ["id", "at", "actor", "action", "reason", "scope", "key", "record", "result"];
+/// The other tables of idem's own, and their columns.
+const BESIDE: [(&str, &[&str]); 3] = [
+    ("idem_audit", &["id", "at", "actor", "action", "reason", "scope", "key", "record", "result"]),
+    ("idem_token", &["hash", "purpose", "subject", "created_at", "expires_at", "used_at", "used_by"]),
+    ("idem_lease", &["name", "owner", "token", "lease_until", "updated_at"]),
+];
 
 /// A table of idem's own. One of a former release has not all columns.
 async fn expect_table<DB: SqlDialect>(

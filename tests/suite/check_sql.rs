@@ -72,6 +72,8 @@ async fn what_does_not_exist_is_named<DB: Engine>(db: TestDb<DB>) -> TestResult 
         [
             "records: table `idem_record`, made by `Idem::migrate`, does not exist",
             "records: table `idem_audit`, made by `Idem::migrate`, does not exist",
+            "records: table `idem_token`, made by `Idem::migrate`, does not exist",
+            "records: table `idem_lease`, made by `Idem::migrate`, does not exist",
             "OrderStatus: table `orders` does not exist",
         ]
     );

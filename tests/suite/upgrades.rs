@@ -97,7 +97,9 @@ fn records(text: &str) -> Vec<&'static str> {
 
 /// Makes the table as a former release has left it, in place of what is there.
 async fn create_former<DB: Engine>(db: &TestDb<DB>, text: &str) -> TestResult {
-    db.execute("DROP TABLE IF EXISTS idem_record; DROP TABLE IF EXISTS idem_audit").await?;
+    for table in ["idem_record", "idem_audit", "idem_token", "idem_lease"] {
+        db.execute(format!("DROP TABLE IF EXISTS {table}")).await?;
+    }
     db.execute(text).await?;
     for record in records(text) {
         db.execute(format!("INSERT INTO idem_record ({}) VALUES ('s', {record})", quoted::<DB>(COLUMNS))).await?;

@@ -770,6 +770,22 @@ CREATE TABLE IF NOT EXISTS idem_audit (
     result       TEXT -- what it was completed with
 );
 CREATE INDEX IF NOT EXISTS idem_audit_key ON idem_audit (scope, key);
+CREATE TABLE IF NOT EXISTS idem_token (
+    hash         TEXT NOT NULL PRIMARY KEY, -- the SHA-256 of the token, which itself is nowhere
+    purpose      TEXT NOT NULL,
+    subject      TEXT NOT NULL, -- whom it was issued to
+    created_at   TEXT NOT NULL,
+    expires_at   TEXT NOT NULL,
+    used_at      TEXT,
+    used_by      TEXT -- the request that has used it, if it said which it is
+);
+CREATE TABLE IF NOT EXISTS idem_lease (
+    name         TEXT NOT NULL PRIMARY KEY,
+    owner        TEXT NOT NULL,
+    token        INTEGER NOT NULL, -- rises with each owner
+    lease_until  TEXT NOT NULL,
+    updated_at   TEXT NOT NULL
+);
 
 -- record: claim
 INSERT INTO idem_record (scope, key, status, fingerprint, owner, created_at)
@@ -936,4 +952,52 @@ DELETE FROM idem_record
 -- record: operator, enter
 INSERT INTO idem_audit (at, actor, action, reason, scope, key, record, result)
 VALUES (strftime('%Y-%m-%d %H:%M:%f', 'now'), ?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- record: token, issue
+INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)
+VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f', 'now'),
+        strftime('%Y-%m-%d %H:%M:%f', 'now', (?4 / 1000.0) || ' seconds'));
+
+-- record: token, consume
+UPDATE idem_token
+   SET used_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), used_by = ?1
+ WHERE hash = ?2 AND purpose = ?3 AND subject = ?4 AND used_at IS NULL
+   AND expires_at > strftime('%Y-%m-%d %H:%M:%f', 'now');
+
+-- record: token, read
+SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS used,
+       CASE WHEN expires_at <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS expired
+  FROM idem_token
+ WHERE hash = ?1;
+
+-- record: lease, seen
+SELECT token, CASE WHEN owner = ?2 THEN 1 END AS ours,
+       CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
+  FROM idem_lease
+ WHERE name = ?1;
+
+-- record: lease, take
+UPDATE idem_lease
+   SET owner = ?1, token = token + 1,
+       lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE name = ?3 AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now');
+
+-- record: lease, insert
+INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
+VALUES (?1, 1, strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'), ?3,
+        strftime('%Y-%m-%d %H:%M:%f', 'now'))
+ON CONFLICT (name) DO NOTHING;
+
+-- record: lease, renew
+UPDATE idem_lease
+   SET lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?1 / 1000.0) || ' seconds'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE name = ?2 AND owner = ?3;
+
+-- record: lease, release
+UPDATE idem_lease
+   SET owner = ?1, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+       updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+ WHERE name = ?2 AND owner = ?3;
 

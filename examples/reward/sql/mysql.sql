@@ -65,6 +65,22 @@ CREATE TABLE IF NOT EXISTS idem_audit (
     result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- what it was completed with
     KEY idem_audit_key (scope, `key`)
 ) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS idem_token (
+    hash         CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, -- the SHA-256 of the token
+    purpose      VARBINARY(191) NOT NULL,
+    subject      VARBINARY(512) NOT NULL, -- whom it was issued to
+    created_at   DATETIME(6) NOT NULL,
+    expires_at   DATETIME(6) NOT NULL,
+    used_at      DATETIME(6),
+    used_by      VARBINARY(512) -- the request that has used it, if it said which it is
+) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS idem_lease (
+    name         VARBINARY(512) NOT NULL PRIMARY KEY,
+    owner        VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    token        BIGINT NOT NULL, -- rises with each owner
+    lease_until  DATETIME(6) NOT NULL,
+    updated_at   DATETIME(6) NOT NULL
+) ENGINE = InnoDB;
 
 -- record: claim
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
@@ -238,3 +254,44 @@ DELETE FROM idem_record
 -- record: operator, enter
 INSERT INTO idem_audit (at, actor, action, reason, scope, `key`, record, result)
 VALUES (SYSDATE(6), ?, ?, ?, ?, ?, ?, ?);
+
+-- record: token, issue
+INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)
+VALUES (?, ?, ?, SYSDATE(6), SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND);
+
+-- record: token, consume
+UPDATE idem_token
+   SET used_at = SYSDATE(6), used_by = ?
+ WHERE hash = ? AND purpose = ? AND subject = ? AND used_at IS NULL AND expires_at > SYSDATE(6);
+
+-- record: token, read
+SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS used,
+       CASE WHEN expires_at <= SYSDATE(6) THEN 1 END AS expired
+  FROM idem_token
+ WHERE hash = ?
+  LOCK IN SHARE MODE;
+
+-- record: lease, seen
+SELECT token, CASE WHEN owner = asked.owner THEN 1 END AS ours,
+       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased
+  FROM (SELECT ? AS name, ? AS owner) AS asked
+  STRAIGHT_JOIN idem_lease USING (name);
+
+-- record: lease, take
+UPDATE idem_lease
+   SET owner = ?, token = token + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+ WHERE name = ? AND lease_until <= SYSDATE(6);
+
+-- record: lease, insert
+INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
+VALUES (?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, ?, SYSDATE(6));
+
+-- record: lease, renew
+UPDATE idem_lease
+   SET lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+ WHERE name = ? AND owner = ?;
+
+-- record: lease, release
+UPDATE idem_lease
+   SET owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+ WHERE name = ? AND owner = ?;

@@ -65,6 +65,22 @@ CREATE TABLE IF NOT EXISTS idem_audit (
     result       TEXT -- what it was completed with
 );
 CREATE INDEX IF NOT EXISTS idem_audit_key ON idem_audit (scope, key);
+CREATE TABLE IF NOT EXISTS idem_token (
+    hash         TEXT COLLATE "C" PRIMARY KEY, -- the SHA-256 of the token, which itself is nowhere
+    purpose      TEXT COLLATE "C" NOT NULL,
+    subject      TEXT COLLATE "C" NOT NULL, -- whom it was issued to
+    created_at   TIMESTAMPTZ NOT NULL,
+    expires_at   TIMESTAMPTZ NOT NULL,
+    used_at      TIMESTAMPTZ,
+    used_by      TEXT COLLATE "C" -- the request that has used it, if it said which it is
+);
+CREATE TABLE IF NOT EXISTS idem_lease (
+    name         TEXT COLLATE "C" PRIMARY KEY,
+    owner        TEXT NOT NULL,
+    token        BIGINT NOT NULL, -- rises with each owner
+    lease_until  TIMESTAMPTZ NOT NULL,
+    updated_at   TIMESTAMPTZ NOT NULL
+);
 
 -- record: claim
 WITH patience AS MATERIALIZED (
@@ -257,3 +273,44 @@ DELETE FROM idem_record
 -- record: operator, enter
 INSERT INTO idem_audit (at, actor, action, reason, scope, key, record, result)
 VALUES (clock_timestamp(), $1, $2, $3, $4, $5, $6, $7);
+
+-- record: token, issue
+INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)
+VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4::bigint * INTERVAL '1 millisecond');
+
+-- record: token, consume
+UPDATE idem_token
+   SET used_at = clock_timestamp(), used_by = $1
+ WHERE hash = $2 AND purpose = $3 AND subject = $4 AND used_at IS NULL AND expires_at > clock_timestamp();
+
+-- record: token, read
+SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS used,
+       CASE WHEN expires_at <= clock_timestamp() THEN 1 END AS expired
+  FROM idem_token
+ WHERE hash = $1;
+
+-- record: lease, seen
+SELECT token, CASE WHEN owner = $2 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
+  FROM idem_lease
+ WHERE name = $1;
+
+-- record: lease, take
+UPDATE idem_lease
+   SET owner = $1, token = token + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
+       updated_at = clock_timestamp()
+ WHERE name = $3 AND lease_until <= clock_timestamp();
+
+-- record: lease, insert
+INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
+VALUES ($1, 1, clock_timestamp() + $2::bigint * INTERVAL '1 millisecond', $3, clock_timestamp())
+ON CONFLICT (name) DO NOTHING;
+
+-- record: lease, renew
+UPDATE idem_lease
+   SET lease_until = clock_timestamp() + $1::bigint * INTERVAL '1 millisecond', updated_at = clock_timestamp()
+ WHERE name = $2 AND owner = $3;
+
+-- record: lease, release
+UPDATE idem_lease
+   SET owner = $1, lease_until = clock_timestamp(), updated_at = clock_timestamp()
+ WHERE name = $2 AND owner = $3;
