@@ -4,6 +4,7 @@ mod alone;
 mod heartbeat;
 mod in_flight;
 mod inside;
+mod replays;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(crate) use alone::UNTIL_NOW;
 pub(crate) use heartbeat::{Beating, Heartbeat};
 pub(crate) use in_flight::{InFlight, Joined, Turn};
 pub(crate) use inside::{Inside, Open};
+use replays::Replays;
 
 /// What idempotent functions are called with. Cheap to clone: the clones are one engine.
 ///
@@ -47,6 +49,7 @@ struct Engine<DB: SqlDialect> {
     writer: Option<Arc<Mutex<()>>>,
     in_flight: InFlight,
     heartbeat: Heartbeat<DB>,
+    replays: Replays,
     result_limit: usize,
 }
 
@@ -56,6 +59,7 @@ struct Engine<DB: SqlDialect> {
 pub struct Builder<DB: SqlDialect> {
     pool: Pool<DB>,
     result_limit: usize,
+    replays: Replays,
 }
 
 /// A record is read again by every duplicate and kept for long: what is larger has a better place, and the result says
@@ -65,7 +69,7 @@ const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 impl<DB: SqlDialect> Idem<DB> {
     /// Begins with the pool whose database holds the rows and the records.
     pub fn builder(pool: Pool<DB>) -> Builder<DB> {
-        Builder { pool, result_limit: RESULT_LIMIT }
+        Builder { pool, result_limit: RESULT_LIMIT, replays: Replays::default() }
     }
 
     /// The pool it was built with.
@@ -157,15 +161,24 @@ impl<DB: SqlDialect> Idem<DB> {
             return Err(Error::Configuration("callers of their own need a file: `:memory:` is one connection's"));
         }
         let beats = like(&pool);
-        Ok(Self::over(pool, beats, self.engine.writer.clone(), self.engine.result_limit))
+        Ok(Self::over(
+            Builder { result_limit: self.engine.result_limit, ..Self::builder(pool) },
+            beats,
+            self.engine.writer.clone(),
+        ))
     }
 
-    /// An engine over a pool; `beats` is for its heartbeat.
-    fn over(pool: Pool<DB>, beats: Pool<DB>, writer: Option<Arc<Mutex<()>>>, result_limit: usize) -> Self {
+    /// An engine as it was asked for; `beats` is for its heartbeat.
+    fn over(asked: Builder<DB>, beats: Pool<DB>, writer: Option<Arc<Mutex<()>>>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        let Builder { pool, result_limit, replays } = asked;
         let (id, in_flight) = (NEXT.fetch_add(1, Ordering::Relaxed), InFlight::default());
         let heartbeat = Heartbeat::new(beats, writer.clone());
-        Self { engine: Arc::new(Engine { pool, id, writer, in_flight, heartbeat, result_limit }) }
+        Self { engine: Arc::new(Engine { pool, id, writer, in_flight, heartbeat, replays, result_limit }) }
+    }
+
+    pub(crate) fn replays(&self) -> &Replays {
+        &self.engine.replays
     }
 
     pub(crate) fn heartbeat(&self) -> &Heartbeat<DB> {
@@ -206,6 +219,19 @@ impl<DB: SqlDialect> Builder<DB> {
         self
     }
 
+    /// Keeps answers of calls that have ended in the memory of this process, up to so many bytes: a duplicate of one that is
+    /// there asks the database nothing. An answer is kept once the outermost transaction is committed, is compared with the
+    /// payload of whoever asks, and stays for no longer than its function's `retain` says; calls inside of a [`Tx`] neither
+    /// fill it nor are answered by it.
+    ///
+    /// What it costs: a record that somebody removes by hand, or a database that is restored to an earlier state, is not seen
+    /// by a process that has the answer. Without this nothing is kept.
+    #[cfg(feature = "cache")]
+    pub fn replay_cache(mut self, bytes: u64) -> Self {
+        self.replays = Replays::of(bytes);
+        self
+    }
+
     /// Checks the pool and makes the engine.
     ///
     /// # Errors
@@ -221,7 +247,7 @@ impl<DB: SqlDialect> Builder<DB> {
             ));
         }
         let beats = if in_memory { self.pool.clone() } else { like(&self.pool) };
-        Ok(Idem::over(self.pool, beats, DB::ONE_WRITER.then(Arc::default), self.result_limit))
+        Ok(Idem::over(self, beats, DB::ONE_WRITER.then(Arc::default)))
     }
 }
 

@@ -33,6 +33,7 @@ mod pools;
 mod prepared;
 mod races;
 mod releases;
+mod replay_cache;
 mod reports;
 mod reruns;
 mod results;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
     prepared::add(&mut suite);
     races::add(&mut suite);
     releases::add(&mut suite);
+    replay_cache::add(&mut suite);
     reports::add(&mut suite);
     reruns::add(&mut suite);
     results::add(&mut suite);

@@ -122,6 +122,9 @@ pub(crate) fn new_owner() -> String {
 /// In a transaction of our own, after a call of this process that runs has ended without an answer.
 async fn claim_first<DB: SqlDialect>(idem: &Idem<DB>, claim: Claim) -> Result<Found<'_, DB>, Error> {
     idem.check_second_writer()?;
+    if let Some(record) = idem.replays().find(&claim).await {
+        return Ok(Found::Theirs(Theirs { record, claim, committed: true }));
+    }
     let until = Instant::now() + claim.spec.wait;
     let turn = match idem.in_flight().join(claim.spec.scope, &claim.key, claim.spec.wait).await {
         Joined::Turn(turn) => turn,
@@ -192,6 +195,7 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
             Self::Theirs(record) => {
                 let (record, committed) = (Arc::new(record), own.is_some());
                 if let Some(own) = own.filter(|_| record.answer.is_some()) {
+                    own.idem.replays().keep_found(&claim, &record);
                     own.turn.tell(Arc::clone(&record));
                 }
                 Ok(Found::Theirs(Theirs { record, claim, committed }))
@@ -291,7 +295,9 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
         match end::end(tx, &claim, ending).await {
             Ok(ended) => {
                 if let (Some(ending), Some(own)) = (ended, own) {
-                    own.turn.tell(Arc::new(ending.recorded(claim.fingerprint)));
+                    let record = Arc::new(ending.recorded(claim.fingerprint.clone()));
+                    own.idem.replays().keep(&claim, &record);
+                    own.turn.tell(record);
                 }
                 Ok(())
             }

@@ -72,6 +72,9 @@ async fn claim<DB: SqlDialect>(
 ) -> Result<Found<'_, DB>, Error> {
     let claim = Claim::new(spec, key, payload)?;
     idem.check_second_writer()?;
+    if let Some(record) = idem.replays().find(&claim).await {
+        return Ok(Found::Theirs(Theirs { record, claim, committed: true }));
+    }
     let until = Instant::now() + spec.wait;
     match idem.in_flight().join(spec.scope, &claim.key, spec.wait).await {
         Joined::Turn(turn) => Claiming { idem, claim, until, turn }.claim().await,
@@ -184,6 +187,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     fn theirs(self, seen: Seen) -> Found<'t, DB> {
         let record = Arc::new(seen.record);
         if record.answer.is_some() {
+            self.idem.replays().keep_found(&self.claim, &record);
             self.turn.tell(Arc::clone(&record));
         }
         Found::Theirs(Theirs { record, claim: self.claim, committed: true })

@@ -211,6 +211,10 @@ impl Batch {
     async fn take_turns<DB: SqlDialect>(&mut self, idem: &Idem<DB>, until: Instant) {
         for (call, found) in self.firsts.iter().zip(&mut self.found) {
             let Ok(claim) = &self.calls[*call] else { continue };
+            if let Some(record) = idem.replays().find(claim).await {
+                *found = Found::Record { record, committed: true };
+                continue;
+            }
             let wait = until.saturating_duration_since(Instant::now());
             *found = match idem.in_flight().join(claim.spec.scope, &claim.key, wait).await {
                 Joined::Turn(turn) => Found::Open(Some(turn)),

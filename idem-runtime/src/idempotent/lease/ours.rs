@@ -69,10 +69,12 @@ impl<DB: SqlDialect> Ours<DB> {
             match stored {
                 Ok(()) => {
                     reached(Step::Committed);
-                    drop(self.held.take());
-                    let record = ending.recorded(self.hold.claim.fingerprint.clone());
+                    let record = Arc::new(ending.recorded(self.hold.claim.fingerprint.clone()));
+                    if let Some(held) = self.held.take() {
+                        held.idem.replays().keep(&self.hold.claim, &record);
+                    }
                     if let Some(turn) = self.turn.take() {
-                        turn.tell(Arc::new(record));
+                        turn.tell(record);
                     }
                     Ok(())
                 }

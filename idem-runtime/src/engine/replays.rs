@@ -1,0 +1,55 @@
+#[cfg(feature = "cache")]
+mod cache;
+
+use std::sync::Arc;
+#[cfg(feature = "cache")]
+use std::time::Duration;
+
+use crate::record::{Claim, Record};
+
+/// Answers of calls that have ended, in the memory of this process, if the builder was asked to keep some. Each was committed
+/// by an outermost transaction, and is compared with the payload of whoever asks, as one from the database is.
+#[derive(Debug, Default)]
+pub(crate) struct Replays(#[cfg(feature = "cache")] Option<cache::Entries>);
+
+#[cfg(feature = "cache")]
+impl Replays {
+    pub(super) fn of(bytes: u64) -> Self {
+        Self(Some(cache::Entries::new(bytes)))
+    }
+
+    /// A hit gives way to other tasks: one that meets nothing but hits would never wait for anything.
+    pub(crate) async fn find(&self, claim: &Claim) -> Option<Arc<Record>> {
+        let found = self.0.as_ref()?.get(claim)?;
+        tokio::task::consume_budget().await;
+        Some(found)
+    }
+
+    /// Keeps an answer that was committed just now, for no longer than the database does.
+    pub(crate) fn keep(&self, claim: &Claim, record: &Arc<Record>) {
+        let (Some(entries), retention) = (&self.0, claim.spec.retention) else { return };
+        let life = retention.result.into_iter().chain(retention.key).min();
+        entries.keep(claim, record, life.map(Duration::from_secs));
+    }
+
+    /// Keeps an answer that was found, unless it has an end: how near that is, nobody here knows.
+    pub(crate) fn keep_found(&self, claim: &Claim, record: &Arc<Record>) {
+        let retention = claim.spec.retention;
+        let is_for_ever = !record.is_gone && retention.result.is_none() && retention.key.is_none();
+        if let (Some(entries), Some(_), true) = (&self.0, &record.answer, is_for_ever) {
+            entries.keep(claim, record, None);
+        }
+    }
+}
+
+#[cfg(not(feature = "cache"))]
+#[expect(clippy::unused_async, clippy::unused_self, reason = "as if nothing was ever kept")]
+impl Replays {
+    pub(crate) async fn find(&self, _: &Claim) -> Option<Arc<Record>> {
+        None
+    }
+
+    pub(crate) const fn keep(&self, _: &Claim, _: &Arc<Record>) {}
+
+    pub(crate) const fn keep_found(&self, _: &Claim, _: &Arc<Record>) {}
+}
