@@ -34,7 +34,7 @@ impl Hold {
 
     pub(crate) fn seen_query<DB: SqlDialect>(&self) -> Result<Query<DB>, sqlx::Error> {
         let mut arguments = DB::Arguments::default();
-        bind_texts::<DB>(&mut arguments, &[&self.name, &self.owner])?;
+        bind_texts::<DB>(&mut arguments, &[&self.owner, &self.name])?;
         Ok((SQL.of(DB::DIALECT).seen, Some(arguments)))
     }
 

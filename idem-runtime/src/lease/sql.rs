@@ -20,9 +20,9 @@ pub(crate) struct LockSql {
 pub(crate) const SQL: PerDialect<LockSql> = PerDialect {
     postgres: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = $2 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
+SELECT token, CASE WHEN owner = $1 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
   FROM idem_lease
- WHERE name = $1",
+ WHERE name = $2",
         take: "\
 UPDATE idem_lease
    SET owner = $1, token = token + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
@@ -43,10 +43,9 @@ UPDATE idem_lease
     },
     mysql: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = asked.owner THEN 1 END AS ours,
-       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased
-  FROM (SELECT ? AS name, ? AS owner) AS asked
-  STRAIGHT_JOIN idem_lease USING (name)",
+SELECT token, CASE WHEN owner = ? THEN 1 END AS ours, CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased
+  FROM idem_lease
+ WHERE name = ?",
         take: "\
 UPDATE idem_lease
    SET owner = ?, token = token + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
@@ -65,10 +64,10 @@ UPDATE idem_lease
     },
     sqlite: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = ?2 THEN 1 END AS ours,
+SELECT token, CASE WHEN owner = ?1 THEN 1 END AS ours,
        CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM idem_lease
- WHERE name = ?1",
+ WHERE name = ?2",
         take: "\
 UPDATE idem_lease
    SET owner = ?1, token = token + 1,
