@@ -4,8 +4,10 @@ pub(crate) mod bank;
 mod crashes;
 mod endings;
 mod functions;
+mod lost;
 mod owners;
 mod takeovers;
+mod times;
 
 pub(crate) use crashes::{LeasedCall, TakenOverCall};
 
@@ -23,6 +25,8 @@ pub(crate) fn add(suite: &mut Suite) {
     owners::add(suite);
     takeovers::add(suite);
     crashes::add(suite);
+    lost::add(suite);
+    times::add(suite);
 }
 
 /// Longer than any test: what ends before it was ended by somebody.

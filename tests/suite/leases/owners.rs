@@ -194,7 +194,7 @@ async fn lease_until<DB: Engine>(db: &TestDb<DB>, key: &str) -> Result<String, B
 }
 
 /// Waits until the lease of a record was renewed so often.
-async fn until_renewed<DB: Engine>(db: &TestDb<DB>, key: &str, times: usize) -> TestResult {
+pub(super) async fn until_renewed<DB: Engine>(db: &TestDb<DB>, key: &str, times: usize) -> TestResult {
     let renewed = async {
         for _ in 0..times {
             let before = lease_until(db, key).await?;

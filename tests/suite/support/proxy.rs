@@ -1,4 +1,4 @@
-//! A network that loses COMMIT, or the answer to it: a proxy on the loopback between a pool and its server.
+//! A network that loses a statement, or the answer to it: a proxy on the loopback between a pool and its server.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,16 +20,18 @@ pub(crate) struct Proxy<DB: Engine> {
     listener: JoinHandle<()>,
 }
 
-/// What waits for the next COMMITs, the first one first.
+/// What waits for statements, the first one first.
 type Holds = Arc<Mutex<VecDeque<Hold>>>;
 
 /// The connection's end of a [`Held`].
 struct Hold {
+    /// Part of what is waited for.
+    part: Vec<u8>,
     arrives: oneshot::Receiver<bool>,
     ended: oneshot::Sender<()>,
 }
 
-/// A COMMIT that is on its way, after its sender was cut off. Dropped, it is lost.
+/// A statement that is on its way, after its sender was cut off. Dropped, it is lost.
 pub(crate) struct Held {
     arrives: oneshot::Sender<bool>,
     ended: oneshot::Receiver<()>,
@@ -41,7 +43,7 @@ impl<DB: Engine> Proxy<DB> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (server, url) = through(db.url(), listener.local_addr()?.port())?;
         let holds = Holds::default();
-        let listener = tokio::spawn(listen(listener, server, commit(DB::DIALECT), Arc::clone(&holds)));
+        let listener = tokio::spawn(listen(listener, server, Arc::clone(&holds)));
         Ok(Self { db: TestDb::attach(url)?, holds, listener })
     }
 
@@ -50,12 +52,28 @@ impl<DB: Engine> Proxy<DB> {
         self.db.idem(max_connections).await
     }
 
+    /// A new pool, whose connections go this way.
+    pub(crate) fn pool(&self, max_connections: u32) -> Result<sqlx::Pool<DB>, BoxError> {
+        self.db.pool(max_connections)
+    }
+
     /// Cuts the connection that sends the next COMMIT, and keeps the COMMIT until the test says what becomes of it.
     pub(crate) fn hold_commit(&self) -> Held {
+        self.hold(commit(DB::DIALECT))
+    }
+
+    /// The same for the next statement that has a part, such as the text of one of its parameters.
+    pub(crate) fn hold(&self, part: impl AsRef<[u8]>) -> Held {
         let (decide, arrives) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(Hold { arrives, ended: end });
+        let hold = Hold { part: part.as_ref().to_vec(), arrives, ended: end };
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(hold);
         Held { arrives: decide, ended }
+    }
+
+    /// Lets nobody connect from now on.
+    pub(crate) fn close(&self) {
+        self.listener.abort();
     }
 }
 
@@ -66,11 +84,11 @@ impl<DB: Engine> Drop for Proxy<DB> {
 }
 
 impl Held {
-    /// The server gets the COMMIT and has answered, or never sees it: then it sees that the connection is closed.
+    /// The server gets the statement and has answered, or never sees it: then it sees that the connection is closed.
     ///
     /// # Errors
     ///
-    /// When no COMMIT came.
+    /// When it never came.
     pub(crate) async fn end(self, arrives: bool) -> Result<(), BoxError> {
         self.arrives.send(arrives).map_err(|_| "the proxy is gone")?;
         Ok(self.ended.await?)
@@ -78,11 +96,11 @@ impl Held {
 }
 
 impl Hold {
-    async fn end(self, commit: &[u8], mut server: TcpStream) -> io::Result<()> {
+    async fn end(self, statement: &[u8], mut server: TcpStream) -> io::Result<()> {
         if self.arrives.await.unwrap_or(false) {
-            server.write_all(commit).await?;
+            server.write_all(statement).await?;
             let answered = server.read(&mut [0; 64]).await?;
-            assert!(answered > 0, "the server answers a COMMIT");
+            assert!(answered > 0, "the server answers a statement");
         }
         drop(server);
         // A test that does not wait for the end has gone on.
@@ -111,19 +129,19 @@ fn commit(dialect: Dialect) -> &'static [u8] {
     }
 }
 
-async fn listen(listener: TcpListener, server: String, commit: &'static [u8], holds: Holds) {
+async fn listen(listener: TcpListener, server: String, holds: Holds) {
     while let Ok((client, _)) = listener.accept().await {
         let (server, holds) = (server.clone(), Arc::clone(&holds));
         tokio::spawn(async move {
             // Whichever side closes the connection, the other one sees it closed.
-            let _ = carry(client, TcpStream::connect(server).await?, commit, &holds).await;
+            let _ = carry(client, TcpStream::connect(server).await?, &holds).await;
             Ok::<_, io::Error>(())
         });
     }
 }
 
-/// Carries what both sides say, until one of them is done or a COMMIT is held.
-async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], holds: &Holds) -> io::Result<()> {
+/// Carries what both sides say, until one of them is done or a statement is held.
+async fn carry(mut client: TcpStream, mut server: TcpStream, holds: &Holds) -> io::Result<()> {
     let (mut asked, mut answered) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
     loop {
         tokio::select! {
@@ -132,7 +150,7 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], hold
                 if said.is_empty() {
                     return Ok(());
                 }
-                if said.ends_with(commit) && let Some(hold) = next_of(holds) {
+                if let Some(hold) = hold_of(said, holds) {
                     drop(client);
                     return hold.end(said, server).await;
                 }
@@ -149,6 +167,9 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], hold
     }
 }
 
-fn next_of(holds: &Holds) -> Option<Hold> {
-    holds.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+fn hold_of(said: &[u8], holds: &Holds) -> Option<Hold> {
+    let mut holds = holds.lock().unwrap_or_else(PoisonError::into_inner);
+    let has = |hold: &Hold| said.windows(hold.part.len()).any(|part| part == hold.part);
+    let place = holds.iter().position(has)?;
+    holds.remove(place)
 }
