@@ -2,9 +2,12 @@
 
 pub(crate) mod bank;
 mod crashes;
+mod drops;
 mod endings;
+mod overtaken;
 mod owners;
 mod takeovers;
+mod unanswered;
 
 pub(crate) use crashes::{LeasedCall, TakenOverCall};
 
@@ -21,6 +24,9 @@ pub(crate) fn add(suite: &mut Suite) {
     owners::add(suite);
     takeovers::add(suite);
     crashes::add(suite);
+    overtaken::add(suite);
+    drops::add(suite);
+    unanswered::add(suite);
 }
 
 /// Longer than any test: what ends before it was ended by somebody.

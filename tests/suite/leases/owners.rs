@@ -23,6 +23,7 @@ pub(super) fn add(suite: &mut Suite) {
             a_lease_goes_on_while_its_body_runs,
             many_leases_are_renewed_beside_a_locked_one,
             a_lease_ends_with_its_call,
+            the_leases_of_one_engine_after_another_are_renewed,
             a_body_that_holds_a_transaction_is_told,
         ]
     );
@@ -135,7 +136,7 @@ async fn i4_another_tenants_record_is_not_touched<DB: Engine>(db: TestDb<DB>) ->
     Ok(())
 }
 
-fn answer_is_stale<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<(), PayError> {
+pub(super) fn answer_is_stale<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<(), PayError> {
     match answer {
         Err(Error::StaleOwner) => Ok(()),
         other => Err(failed(format!("{other:?}").into())),
@@ -160,7 +161,7 @@ async fn a_stale_owner_makes_no_outside_call<DB: Engine>(db: TestDb<DB>) -> Test
 }
 
 /// As another process does that takes a call over.
-async fn take_away<DB: Engine>(db: &TestDb<DB>, key: &str) -> TestResult {
+pub(super) async fn take_away<DB: Engine>(db: &TestDb<DB>, key: &str) -> TestResult {
     let update = format!("UPDATE idem_record SET owner = 'another' WHERE {} = '{key}'", key_column::<DB>());
     ensure!(db.execute(update).await? == 1, "there is a record");
     Ok(())
@@ -287,6 +288,25 @@ async fn a_lease_ends_with_its_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
             .await;
         answer!(answer, Err(PayError::Refused));
         recorded(&db, &number.to_string(), "4 1 [\"bank.send\"]").await?;
+    }
+    Ok(())
+}
+
+/// The task that renews them ends with the last of them; the next lease begins another one.
+async fn the_leases_of_one_engine_after_another_are_renewed<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    for number in 0..2 {
+        let sent: Sent = idem
+            .once(SCOPE, &number)
+            .lease(Duration::from_secs(2))
+            .run(async |_| {
+                until_renewed(&db, &number.to_string(), 2).await.map_err(failed)?;
+                Ok(number)
+            })
+            .await;
+        answer!(sent, Ok(_));
+        // Long enough for the task to see that there is none.
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
     Ok(())
 }

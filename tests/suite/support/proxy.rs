@@ -1,9 +1,10 @@
-//! A network that loses COMMIT, or the answer to it: a proxy on the loopback between a pool and its server.
+//! A network that loses COMMIT, or the answer to it or to another statement: a proxy on the loopback between a pool and
+//! its server.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use idem_runtime::{Dialect, Idem};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,12 +17,18 @@ use super::{BoxError, Engine, TestDb};
 /// A way to a test's database that goes through here.
 pub(crate) struct Proxy<DB: Engine> {
     db: TestDb<DB>,
-    holds: Holds,
+    rules: Arc<Rules>,
     listener: JoinHandle<()>,
 }
 
-/// What waits for the next COMMITs, the first one first.
-type Holds = Arc<Mutex<VecDeque<Hold>>>;
+/// What becomes of a packet.
+#[derive(Default)]
+struct Rules {
+    /// What waits for the next COMMITs, the first one first.
+    holds: Mutex<VecDeque<Hold>>,
+    /// What the packet says to which the answer is lost.
+    unanswered: Mutex<Option<&'static str>>,
+}
 
 /// The connection's end of a [`Held`].
 struct Hold {
@@ -40,9 +47,9 @@ impl<DB: Engine> Proxy<DB> {
     pub(crate) async fn to(db: &TestDb<DB>) -> Result<Self, BoxError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (server, url) = through(db.url(), listener.local_addr()?.port())?;
-        let holds = Holds::default();
-        let listener = tokio::spawn(listen(listener, server, commit(DB::DIALECT), Arc::clone(&holds)));
-        Ok(Self { db: TestDb::attach(url)?, holds, listener })
+        let rules = Arc::<Rules>::default();
+        let listener = tokio::spawn(listen(listener, server, commit(DB::DIALECT), Arc::clone(&rules)));
+        Ok(Self { db: TestDb::attach(url)?, rules, listener })
     }
 
     /// A new engine of idem, whose pool has connections that go this way.
@@ -54,8 +61,18 @@ impl<DB: Engine> Proxy<DB> {
     pub(crate) fn hold_commit(&self) -> Held {
         let (decide, arrives) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(Hold { arrives, ended: end });
+        lock(&self.rules.holds).push_back(Hold { arrives, ended: end });
         Held { arrives: decide, ended }
+    }
+
+    /// Cuts the connection that sends the next packet with this in it, after the server has answered.
+    pub(crate) fn lose_answer_to(&self, said: &'static str) {
+        *lock(&self.rules.unanswered) = Some(said);
+    }
+
+    /// Whether the answer was lost.
+    pub(crate) fn is_done(&self) -> bool {
+        lock(&self.rules.unanswered).is_none()
     }
 }
 
@@ -80,15 +97,21 @@ impl Held {
 impl Hold {
     async fn end(self, commit: &[u8], mut server: TcpStream) -> io::Result<()> {
         if self.arrives.await.unwrap_or(false) {
-            server.write_all(commit).await?;
-            let answered = server.read(&mut [0; 64]).await?;
-            assert!(answered > 0, "the server answers a COMMIT");
+            carry_out(commit, &mut server).await?;
         }
         drop(server);
         // A test that does not wait for the end has gone on.
         let _ = self.ended.send(());
         Ok(())
     }
+}
+
+/// The server gets a packet and has answered.
+async fn carry_out(packet: &[u8], server: &mut TcpStream) -> io::Result<()> {
+    server.write_all(packet).await?;
+    let answered = server.read(&mut [0; 64]).await?;
+    assert!(answered > 0, "the server answers");
+    Ok(())
 }
 
 /// The server's address, and the URL with that of the proxy in its place.
@@ -111,19 +134,19 @@ fn commit(dialect: Dialect) -> &'static [u8] {
     }
 }
 
-async fn listen(listener: TcpListener, server: String, commit: &'static [u8], holds: Holds) {
+async fn listen(listener: TcpListener, server: String, commit: &'static [u8], rules: Arc<Rules>) {
     while let Ok((client, _)) = listener.accept().await {
-        let (server, holds) = (server.clone(), Arc::clone(&holds));
+        let (server, rules) = (server.clone(), Arc::clone(&rules));
         tokio::spawn(async move {
             // Whichever side closes the connection, the other one sees it closed.
-            let _ = carry(client, TcpStream::connect(server).await?, commit, &holds).await;
+            let _ = carry(client, TcpStream::connect(server).await?, commit, &rules).await;
             Ok::<_, io::Error>(())
         });
     }
 }
 
-/// Carries what both sides say, until one of them is done or a COMMIT is held.
-async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], holds: &Holds) -> io::Result<()> {
+/// Carries what both sides say, until one of them is done, a COMMIT is held or an answer is lost.
+async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], rules: &Rules) -> io::Result<()> {
     let (mut asked, mut answered) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
     loop {
         tokio::select! {
@@ -132,9 +155,12 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], hold
                 if said.is_empty() {
                     return Ok(());
                 }
-                if said.ends_with(commit) && let Some(hold) = next_of(holds) {
+                if said.ends_with(commit) && let Some(hold) = rules.next_hold() {
                     drop(client);
                     return hold.end(said, server).await;
+                }
+                if rules.take_unanswered(said) {
+                    return carry_out(said, &mut server).await;
                 }
                 server.write_all(said).await?;
             }
@@ -149,6 +175,18 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, commit: &[u8], hold
     }
 }
 
-fn next_of(holds: &Holds) -> Option<Hold> {
-    holds.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+impl Rules {
+    fn next_hold(&self) -> Option<Hold> {
+        lock(&self.holds).pop_front()
+    }
+
+    /// Whether it is the packet to which the answer is lost.
+    fn take_unanswered(&self, packet: &[u8]) -> bool {
+        let is_in = |said: &mut &str| packet.windows(said.len()).any(|window| window == said.as_bytes());
+        lock(&self.unanswered).take_if(is_in).is_some()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
