@@ -7,9 +7,10 @@ use futures_util::future::join_all;
 use idem_runtime::prelude::*;
 use sqlx::{MySql, Postgres};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::acts::{
-    Gate, create_tables, effect, effects, insist, left, records, result, until_waiting, write, write_at,
+    Gate, create_tables, effect, effects, insist, left, records, result, run, until_waiting, write, write_at,
 };
 use crate::answers::answer;
 use crate::joining::{cannot_be_committed, create_child, first_and_joined};
@@ -42,7 +43,7 @@ pub(crate) fn add(suite: &mut Suite) {
         suite,
         [Postgres, MySql],
         "SQLite has one writer at a time",
-        [i58_a_batch_claims_in_the_order_of_its_keys]
+        [a_batch_locks_no_other_record_of_its_scope, i58_a_batch_claims_in_the_order_of_its_keys]
     );
 }
 
@@ -61,6 +62,22 @@ async fn write_all<DB: Engine>(idem: &Idem<DB>, calls: &[(String, i64)]) -> Answ
             Ok(results)
         })
         .await
+}
+
+/// Whatever plan the server finds best: few records or many, one of them in somebody else's hands.
+async fn a_batch_locks_no_other_record_of_its_scope<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let (idem, other) = (db.idem(2).await?, db.idem(2).await?);
+    create_tables(&db).await?;
+    write_all(&idem, &calls([("done", 1), ("locked", 1)])).await?;
+    let key = if DB::DIALECT == Dialect::MySql { "`key`" } else { "key" };
+    let mut locker = other.begin().await?;
+    let lock = format!("UPDATE idem_record SET updated_at = NULL WHERE scope = 'test.act' AND {key} = 'locked'");
+    run(&mut locker, lock).await?;
+    let batch = calls([("a", 1), ("done", 1), ("z", 1)]);
+    let answers = timeout(Duration::from_secs(20), write_all(&idem, &batch)).await.map_err(|_| "it waits")??;
+    ensure!(answers.iter().all(Result::is_ok), "{answers:?}");
+    locker.rollback().await?;
+    left(&db, ["a,done,locked,z", "a:2,done:2,locked:2,z:2"]).await
 }
 
 fn calls<const N: usize>(calls: [(&str, i64); N]) -> Vec<(String, i64)> {

@@ -4,6 +4,7 @@ pub(crate) mod bank;
 mod crashes;
 mod drops;
 mod endings;
+mod functions;
 mod overtaken;
 mod owners;
 mod takeovers;
@@ -21,6 +22,7 @@ use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure};
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
     endings::add(suite);
+    functions::add(suite);
     owners::add(suite);
     takeovers::add(suite);
     crashes::add(suite);

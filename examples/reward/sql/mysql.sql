@@ -123,7 +123,8 @@ SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
          k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
-  JOIN idem_record AS seen ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
+  STRAIGHT_JOIN idem_record AS seen FORCE INDEX (PRIMARY)
+    ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
   LOCK IN SHARE MODE;
 
 -- record: end all
@@ -131,7 +132,8 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
          result LONGTEXT CHARACTER SET utf8mb4 PATH '$[1]')) AS list
  CROSS JOIN (SELECT ? AS result_type, ? AS result_s, ? AS key_s, ? AS scope, ? AS owner) AS given
-  JOIN idem_record AS record ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
+  STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
+    ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
    SET record.status = 2, record.result = list.result, record.result_type = given.result_type,
        record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
        record.key_until = NOW(6) + INTERVAL given.key_s SECOND
@@ -167,7 +169,7 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[1]',
          owner VARCHAR(36) CHARACTER SET ascii PATH '$[2]',
          lease_ms BIGINT PATH '$[3]')) AS list
-  JOIN idem_record AS record
+  STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
     ON record.scope = CAST(list.scope AS BINARY) AND record.`key` = CAST(list.k AS BINARY)
    SET record.lease_until = SYSDATE(6) + INTERVAL list.lease_ms * 1000 MICROSECOND, record.updated_at = SYSDATE(6)
  WHERE record.owner = list.owner AND record.status IN (1, 4);

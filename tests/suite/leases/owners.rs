@@ -71,6 +71,7 @@ async fn i4_a_stale_owner_keeps_nothing<DB: Engine>(db: TestDb<DB>) -> TestResul
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 pub(super) fn failed(error: BoxError) -> PayError {
     PayError::Sql(sqlx::Error::Protocol(error.to_string()))
 }
@@ -256,7 +257,10 @@ async fn many_leases_are_renewed_beside_a_locked_one<DB: Engine>(db: TestDb<DB>)
     }
     if DB::DIALECT != Dialect::Sqlite {
         let mut locker = idem.begin().await?;
-        let lock = format!("UPDATE idem_record SET updated_at = NULL WHERE {} = '7'", key_column::<DB>());
+        let lock = format!(
+            "UPDATE idem_record SET updated_at = NULL WHERE scope = '{SCOPE}' AND {} = '7'",
+            key_column::<DB>()
+        );
         crate::acts::run(&mut locker, lock).await?;
         for key in ["0", "6", "8", "19"] {
             until_renewed(&db, key, 2).await?;

@@ -99,7 +99,7 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[1]',
          owner VARCHAR(36) CHARACTER SET ascii PATH '$[2]',
          lease_ms BIGINT PATH '$[3]')) AS list
-  JOIN idem_record AS record
+  STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
     ON record.scope = CAST(list.scope AS BINARY) AND record.`key` = CAST(list.k AS BINARY)
    SET record.lease_until = SYSDATE(6) + INTERVAL list.lease_ms * 1000 MICROSECOND, record.updated_at = SYSDATE(6)
  WHERE record.owner = list.owner AND record.status IN (1, 4)",
