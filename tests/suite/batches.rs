@@ -269,7 +269,12 @@ async fn i58_a_batch_claims_in_the_order_of_its_keys<DB: Engine>(db: TestDb<DB>)
     let list = calls([("c", 1), ("b", 1), ("a", 1)]);
     let batch = tokio::spawn(async move { insist(|| write_all(&idem, &list)).await });
     until_waiting(&db, 1).await?;
-    result!(write(&processes[2], "b", 1).await, 1, is_replay: false);
+    let call = processes[2].once("test.act", "b").payload(&1_i64).wait(Duration::ZERO);
+    let call = call.run(async |mut tx| {
+        effect(&mut tx, "b").await?;
+        Ok::<_, PayError>(1_i64)
+    });
+    answer!(call.await, Ok(1));
     gate.open();
     result!(first.await?, 1, is_replay: false);
     let replays: Vec<_> = batch.await??.into_iter().map(|answer| answer.map(|once| once.is_replay())).collect();

@@ -24,6 +24,7 @@ pub(super) fn add(suite: &mut Suite) {
             many_leases_are_renewed_beside_a_locked_one,
             a_lease_ends_with_its_call,
             the_leases_of_one_engine_after_another_are_renewed,
+            a_lease_that_is_anothers_is_not_renewed,
             a_body_that_holds_a_transaction_is_told,
         ]
     );
@@ -296,22 +297,49 @@ async fn a_lease_ends_with_its_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
     Ok(())
 }
 
-/// The task that renews them ends with the last of them; the next lease begins another one.
+/// The task that renews them ends when it wakes and finds none; the next lease begins another one, or comes just in time.
 async fn the_leases_of_one_engine_after_another_are_renewed<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(2).await?;
-    for number in 0..2 {
-        let sent: Sent = idem
-            .once(SCOPE, &number)
-            .lease(Duration::from_secs(2))
-            .run(async |_| {
-                until_renewed(&db, &number.to_string(), 2).await.map_err(failed)?;
-                Ok(number)
-            })
-            .await;
-        answer!(sent, Ok(_));
-        // Long enough for the task to see that there is none.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+    for number in 0..5 {
+        // It wakes as often as may be, and at least once before the next lease.
+        let call = idem.once(SCOPE, &number).lease(Duration::from_millis(30));
+        answer!(call.run(async |_| Ok::<_, PayError>(number)).await, Ok(result) if result == number);
+        tokio::time::sleep(Duration::from_millis(30)).await;
     }
+    let call = idem.once(SCOPE, "last").lease(Duration::from_secs(2));
+    let sent: Sent = call
+        .run(async |_| {
+            until_renewed(&db, "last", 1).await.map_err(failed)?;
+            Ok(1)
+        })
+        .await;
+    answer!(sent, Ok(1));
+    Ok(())
+}
+
+/// A renewal is about one owner: a record that is another's by now is over when the other one says.
+async fn a_lease_that_is_anothers_is_not_renewed<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    const SHORT: Duration = Duration::from_secs(1);
+    let idem = db.idem(2).await?;
+    let beside = idem.once(SCOPE, "ours").lease(SHORT);
+    let stale: Sent = idem
+        .once(SCOPE, "of another")
+        .lease(SHORT)
+        .run(async |_| {
+            // Its attempt goes on, and with it what it takes for its lease.
+            let body = async |_| {
+                let update = "UPDATE idem_record SET owner = 'another', lease_until = '2026-01-01'";
+                let update = format!("{update} WHERE {} <> 'ours'", key_column::<DB>());
+                db.execute(update).await.map_err(failed)?;
+                let before = lease_until(&db, "of another").await.map_err(failed)?;
+                until_renewed(&db, "ours", 3).await.map_err(failed)?;
+                let after = lease_until(&db, "of another").await.map_err(failed)?;
+                if after == before { Ok(1) } else { Err(failed(format!("{after}, not {before}").into())) }
+            };
+            beside.run(body).await
+        })
+        .await;
+    answer!(stale, Err(PayError::Idem(Error::StaleOwner)));
     Ok(())
 }
 
