@@ -227,7 +227,7 @@ async fn a_result_that_is_not_committed_is_not_heard_of<DB: Engine>(db: TestDb<D
     left(&db, ["k", "k:2"]).await
 }
 
-/// Makes a call, and another one that joins it before it has asked the database. What has joined is answered while nobody
+/// Makes a call, and another one that joins it before it has asked the database. The other one is answered while nobody
 /// can ask the database: the only connection of the pool is ours.
 pub(crate) async fn first_and_joined<DB: Engine, A, B>(
     idem: &Idem<DB>,
@@ -251,7 +251,7 @@ pub(crate) async fn create_child<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     db.execute(format!("CREATE TABLE child (id BIGINT NOT NULL REFERENCES parent (id) {deferred})")).await.map(drop)
 }
 
-/// Does what the COMMIT fails for; on MySQL, which has no such thing, the transaction is given up at once and nobody says so.
+/// Does what the COMMIT fails for. On MySQL, which has no such thing, the transaction is given up, and the body is silent.
 pub(crate) async fn cannot_be_committed<DB: Engine>(tx: &mut Tx<'_, DB>) -> Result<(), PayError> {
     match DB::DIALECT {
         Dialect::Postgres | Dialect::Sqlite => run(tx, "INSERT INTO child (id) VALUES (1)").await?,

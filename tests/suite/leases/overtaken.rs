@@ -56,10 +56,7 @@ async fn a_takeover_misses_what_was_not_seen<DB: Engine>(db: TestDb<DB>) -> Test
         rival.commit().await?;
         if key == "lease" {
             let over = "SET lease_until = '2026-01-01', attempt = 7 WHERE owner = 'pid 1'";
-            ensure!(
-                db.execute(format!("UPDATE idem_record {over}")).await? == 1,
-                "a lease was taken over that is not over"
-            );
+            ensure!(db.execute(format!("UPDATE idem_record {over}")).await? == 1, "taken over before its time");
         }
         match (next.await?, expected) {
             (Ok(found), Some(expected)) if found == expected => {}

@@ -297,7 +297,7 @@ async fn a_lease_ends_with_its_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
     Ok(())
 }
 
-/// The task that renews them ends when it wakes and finds none; the next lease begins another one, or comes just in time.
+/// The task that renews them ends when it wakes and finds none; the next lease begins another one.
 async fn the_leases_of_one_engine_after_another_are_renewed<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let idem = db.idem(2).await?;
     for number in 0..5 {
