@@ -27,6 +27,8 @@ type Holds = Arc<Mutex<VecDeque<Hold>>>;
 struct Hold {
     /// Part of what is waited for.
     part: Vec<u8>,
+    /// The server has answered before the sender is cut off.
+    answers_first: bool,
     arrives: oneshot::Receiver<bool>,
     ended: oneshot::Sender<()>,
 }
@@ -66,9 +68,21 @@ impl<DB: Engine> Proxy<DB> {
     pub(crate) fn hold(&self, part: impl AsRef<[u8]>) -> Held {
         let (decide, arrives) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let hold = Hold { part: part.as_ref().to_vec(), arrives, ended: end };
+        let hold = Hold { part: part.as_ref().to_vec(), answers_first: false, arrives, ended: end };
         self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(hold);
         Held { arrives: decide, ended }
+    }
+
+    /// Cuts the connection that sends the next packet with this in it, after the server has answered.
+    pub(crate) fn lose_answer_to(&self, said: &str) {
+        let (arrives, ended) = (oneshot::channel().1, oneshot::channel().0);
+        let hold = Hold { part: said.as_bytes().to_vec(), answers_first: true, arrives, ended };
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(hold);
+    }
+
+    /// Whether nothing is waited for any more.
+    pub(crate) fn is_done(&self) -> bool {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Lets nobody connect from now on.
@@ -98,15 +112,21 @@ impl Held {
 impl Hold {
     async fn end(self, statement: &[u8], mut server: TcpStream) -> io::Result<()> {
         if self.arrives.await.unwrap_or(false) {
-            server.write_all(statement).await?;
-            let answered = server.read(&mut [0; 64]).await?;
-            assert!(answered > 0, "the server answers a statement");
+            carry_out(statement, &mut server).await?;
         }
         drop(server);
         // A test that does not wait for the end has gone on.
         let _ = self.ended.send(());
         Ok(())
     }
+}
+
+/// The server gets a packet and has answered.
+async fn carry_out(packet: &[u8], server: &mut TcpStream) -> io::Result<()> {
+    server.write_all(packet).await?;
+    let answered = server.read(&mut [0; 64]).await?;
+    assert!(answered > 0, "the server answers");
+    Ok(())
 }
 
 /// The server's address, and the URL with that of the proxy in its place.
@@ -151,6 +171,9 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, holds: &Holds) -> i
                     return Ok(());
                 }
                 if let Some(hold) = hold_of(said, holds) {
+                    if hold.answers_first {
+                        return carry_out(said, &mut server).await;
+                    }
                     drop(client);
                     return hold.end(said, server).await;
                 }
