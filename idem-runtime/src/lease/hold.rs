@@ -1,5 +1,7 @@
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::sql::SQL;
 use crate::dialect::SqlDialect;

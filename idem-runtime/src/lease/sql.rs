@@ -1,4 +1,5 @@
-//! The statements on `idem_lease`. Each commits by itself, but `renew` where it fences a transaction.
+//! The statements on `idem_lease`. Each commits by itself, but `renew` where it fences a transaction. Their times are those of
+//! the records' statements.
 
 use crate::dialect::PerDialect;
 
@@ -43,23 +44,27 @@ UPDATE idem_lease
     },
     mysql: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = ? THEN 1 END AS ours, CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased
+SELECT token, CASE WHEN owner = ? THEN 1 END AS ours, CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM idem_lease
  WHERE name = ?",
         take: "\
 UPDATE idem_lease
-   SET owner = ?, token = token + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
- WHERE name = ? AND lease_until <= SYSDATE(6)",
+   SET owner = ?, token = token + 1,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE name = ? AND lease_until <= UTC_TIMESTAMP(6)",
         insert: "\
 INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
-VALUES (?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, ?, SYSDATE(6))",
+VALUES (?, 1, UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND, ?,
+        UTC_TIMESTAMP(6))",
         renew: "\
 UPDATE idem_lease
-   SET lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+   SET lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ?",
         release: "\
 UPDATE idem_lease
-   SET owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+   SET owner = ?, lease_until = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ?",
     },
     sqlite: LockSql {
