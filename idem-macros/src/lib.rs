@@ -118,7 +118,8 @@ pub fn derive_state_machine(input: TokenStream) -> TokenStream {
 ///   runs.
 /// - `on_expired`, what becomes of a call in doubt whose lease is over: `hold`, the default, answers `Indeterminate` until
 ///   an operator settles it. `probe(path)` calls a function that takes what this one takes, and finds out:
-///   `Probe::Done(T)` is the result from now on, `Probe::Absent` runs the body, `Probe::Unknown` answers `Indeterminate`.
+///   `Probe::Done(T)` is the result from now on, and the body does not run, so that the probe does what else it would have
+///   done; `Probe::Absent` runs the body, `Probe::Unknown` answers `Indeterminate`.
 ///   The arguments are `Clone`, `self` is `&self`. `takeover` runs the body again, which needs `downstream = idempotent`.
 /// - `downstream = idempotent`, the promise that goes with `takeover`: the provider honours the downstream key, so that a
 ///   second call with it does nothing.

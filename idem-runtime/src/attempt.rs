@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dialect::SqlDialect;
-use crate::engine::{Idem, Inside, Open};
+use crate::engine::{Idem, Inside, Open, Quiet};
 use crate::error::Error;
 use crate::steps::{Step, reached};
 use crate::tx::Tx;
@@ -116,14 +116,20 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
     /// provider has refused it. When nothing else has begun, an error of the body frees the key.
     ///
     /// It is about the last call of [`external`](Self::external) with this name. One before it stays begun, and so does a
-    /// step of an earlier attempt: what came of those, this refusal does not say.
+    /// step of an earlier attempt: what came of those, this refusal does not say. A commit cannot be taken back.
     ///
     /// # Errors
     ///
-    /// [`Error::StaleOwner`], [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`]; then it stays begun.
+    /// [`Error::StaleOwner`], [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`], and [`Error::InvalidKey`] for
+    /// what is no name of a step; then it stays begun.
     pub async fn retract(&mut self, step: &str) -> Result<(), Error> {
+        self.mark_retracted(step).await.inspect_err(|_| Inside::note_error())
+    }
+
+    async fn mark_retracted(&self, step: &str) -> Result<(), Error> {
+        check_name(step)?;
         let begun = self.hold.begun().without(step);
-        self.mark(&begun).await.inspect_err(|_| Inside::note_error())?;
+        self.mark(&begun).await?;
         self.hold.set_begun(begun);
         Ok(())
     }
@@ -148,12 +154,16 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
     /// has to be written before an outside call and can be repeated belongs in an idempotent function of its own, which is
     /// called with [`idem`](Self::idem).
     ///
+    /// Keep it shorter than a third of the lease. For so long the lease is not renewed beside it; a renewal is a rival of the
+    /// commit, which above READ COMMITTED it makes [`Error::Retry`].
+    ///
     /// # Errors
     ///
     /// Those of [`Idem::begin`].
     pub async fn tx(&mut self) -> Result<AttemptTx<'_, DB>, Error> {
         let tx = self.idem.open().await.inspect_err(|_| Inside::note_error())?;
-        Ok(AttemptTx { tx, hold: &self.hold, _open: self.inside.hold() })
+        let quiet = self.idem.heartbeat().quiet(&self.hold.claim.owner).await;
+        Ok(AttemptTx { tx, hold: &self.hold, _open: self.inside.hold(), _quiet: quiet })
     }
 }
 
@@ -189,6 +199,7 @@ pub struct AttemptTx<'a, DB: SqlDialect> {
     tx: Tx<'static, DB>,
     hold: &'a Hold,
     _open: Option<Open>,
+    _quiet: Quiet<DB>,
 }
 
 impl<DB: SqlDialect> AttemptTx<'_, DB> {
@@ -199,7 +210,7 @@ impl<DB: SqlDialect> AttemptTx<'_, DB> {
     /// [`Error::StaleOwner`] when another attempt has taken the call over or an operator has settled it; otherwise those of
     /// [`Tx::commit`].
     pub async fn commit(self) -> Result<(), Error> {
-        let Self { tx, hold, _open } = self;
+        let Self { tx, hold, _open, _quiet } = self;
         fenced(tx, hold).await.inspect_err(|_| Inside::note_error())
     }
 

@@ -22,7 +22,7 @@ use crate::tx::{Lent, Root, Tx};
 pub(crate) use alone::UNTIL_NOW;
 use gated::Gated;
 pub(crate) use gated::Passed;
-pub(crate) use heartbeat::{Beating, Heartbeat};
+pub(crate) use heartbeat::{Beating, Heartbeat, Quiet};
 pub(crate) use in_flight::{InFlight, Joined, Turn};
 pub(crate) use inside::{Inside, Open};
 use replays::Replays;
@@ -253,13 +253,19 @@ impl<DB: SqlDialect> Builder<DB> {
     /// # Errors
     ///
     /// [`Error::Configuration`] for a pool of several connections to SQLite's `:memory:`, where each connection has a
-    /// database of its own or locks that no one waits for; [`Error::Database`] when the database cannot be reached.
+    /// database of its own or locks that no one waits for, and for sessions of MySQL without `autocommit`, where what has to
+    /// be committed before an outside call would not be; [`Error::Database`] when the database cannot be reached.
     pub async fn build(self) -> Result<Idem<DB>, Error> {
         let many = self.pool.options().get_max_connections() > 1;
         let in_memory = DB::DIALECT == Dialect::Sqlite && is_in_memory(&self.pool).await?;
         if in_memory && many {
             return Err(Error::Configuration(
                 "`:memory:` needs a pool of one connection: `SqlitePoolOptions::new().max_connections(1)`",
+            ));
+        }
+        if DB::DIALECT == Dialect::MySql && !commits(&self.pool).await? {
+            return Err(Error::Configuration(
+                "a session has `autocommit` off: what has to be committed at once would not be",
             ));
         }
         let beats = if in_memory { self.pool.clone() } else { like(&self.pool) };
@@ -271,6 +277,14 @@ impl<DB: SqlDialect> Builder<DB> {
 fn like<DB: SqlDialect>(pool: &Pool<DB>) -> Pool<DB> {
     let one = pool.options().clone().min_connections(0).max_connections(1);
     one.connect_lazy_with((*pool.connect_options()).clone())
+}
+
+/// Whether a session of MySQL commits a statement that is in no transaction.
+async fn commits<DB: SqlDialect>(pool: &Pool<DB>) -> Result<bool, Error> {
+    let mut connection = pool.acquire().await.map_err(Error::Database)?;
+    let row = DB::fetch_optional(&mut connection, "SELECT @@autocommit AS commits").await.map_err(Error::Database)?;
+    let commits = row.map(|row| DB::integer(&row, "commits")).transpose().map_err(Error::Database)?;
+    Ok(commits.flatten() != Some(0))
 }
 
 /// Whether the database of SQLite is in no file.

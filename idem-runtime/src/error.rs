@@ -26,6 +26,9 @@ use crate::tx::Refused;
 /// | `Retry` | undone by the database | resend |
 /// | `UnknownCommit` | unknown; the same key tells | resend |
 /// | `Database` | undone | resend |
+///
+/// *Undone* is what is in the transaction of the call. A body that works with an [`Attempt`](crate::Attempt) has none:
+/// what it has sent and committed before such an error stays, and its record is in doubt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -57,7 +60,7 @@ pub enum Error {
     Indeterminate,
     /// The lease of this attempt was over, and another one has taken the call over or an operator has settled it. Nothing of
     /// this one's last transaction is kept, and its result is nobody's. Call again with the same key: it tells what happened.
-    #[error("another attempt has taken this call over")]
+    #[error("the call is not this attempt's any more: another one has taken it over, or an operator has settled it")]
     StaleOwner,
     /// An earlier call has ended for good, and its stored answer does not fit the function's types any more: its result,
     /// or an error that was recorded.

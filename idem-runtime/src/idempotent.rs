@@ -45,6 +45,9 @@ pub struct Spec {
     pub(crate) on_expired: OnExpired,
 }
 
+/// The longest wait and the longest lease: no database waits for a lock, or adds to a moment, for as long as one likes.
+pub(crate) const LONGEST: Duration = Duration::from_hours(24);
+
 /// What becomes of a call that something has begun of and whose attempt is not heard of any more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OnExpired {

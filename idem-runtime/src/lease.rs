@@ -31,10 +31,12 @@ mod sql;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::dialect::{Class, SqlDialect};
-use crate::engine::{Beating, Idem, Inside};
+use crate::engine::{Beating, Idem, Inside, Quiet};
 use crate::error::Error;
 use crate::finish::FinishOnDrop;
 use crate::idempotent::new_owner;
@@ -148,7 +150,7 @@ async fn take<DB: SqlDialect>(idem: &Idem<DB>, name: String, ttl: Duration) -> R
         let hold = Arc::new(Hold::new(name, new_owner(), ttl));
         let token = taken(&engine, &hold).await?;
         Ok::<_, Error>(token.map(|token| Taken {
-            beating: Some(engine.heartbeat().beat_lock(&hold)),
+            beating: Some(engine.heartbeat().beat_name(&hold)),
             engine,
             hold,
             token,
@@ -228,14 +230,16 @@ impl<DB: SqlDialect> Lease<'_, DB> {
         self.hold.trusted_for()
     }
 
-    /// Opens a transaction that commits only while the lease is still ours.
+    /// Opens a transaction that commits only while the lease is still ours. Keep it shorter than a third of the lease: for so
+    /// long the lease is not renewed beside it.
     ///
     /// # Errors
     ///
     /// Those of [`Idem::begin`].
     pub async fn tx(&mut self) -> Result<LeaseTx<'_, DB>, Error> {
         let tx = self.idem.open().await.inspect_err(|_| Inside::note_error())?;
-        Ok(LeaseTx { tx, hold: &self.hold })
+        let quiet = self.idem.heartbeat().quiet(&self.hold.owner).await;
+        Ok(LeaseTx { tx, hold: &self.hold, _quiet: quiet })
     }
 
     /// Gives the lease back, if it is still ours. A lease that is dropped is given back too, by a task of its own.
@@ -263,6 +267,7 @@ impl<DB: SqlDialect> Drop for Lease<'_, DB> {
 pub struct LeaseTx<'a, DB: SqlDialect> {
     tx: Tx<'static, DB>,
     hold: &'a Hold,
+    _quiet: Quiet<DB>,
 }
 
 impl<DB: SqlDialect> LeaseTx<'_, DB> {
@@ -272,7 +277,7 @@ impl<DB: SqlDialect> LeaseTx<'_, DB> {
     ///
     /// [`Error::StaleOwner`] when another owner has the lease; otherwise those of [`Tx::commit`].
     pub async fn commit(self) -> Result<(), Error> {
-        let Self { tx, hold } = self;
+        let Self { tx, hold, _quiet } = self;
         let renew = hold.renew_query::<DB>().map_err(Error::Database)?;
         tx.commit_fenced(renew).await.inspect_err(|_| Inside::note_error())
     }

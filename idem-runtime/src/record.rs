@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::SqlStr;
 
 use crate::dialect::{Binds, Class, Dialect, Leaves, SqlDialect};
-use crate::engine::{Idem, UNTIL_NOW};
+use crate::engine::Idem;
 use crate::error::Error;
 use crate::idempotent::{Retention, Spec};
 use crate::tx::{Answer, Lent, Root};
@@ -122,11 +122,11 @@ impl Ending {
     }
 
     /// Likewise, where there is no transaction.
-    pub(crate) async fn fit_alone<DB: SqlDialect>(&self, idem: &Idem<DB>) -> Result<(), Error> {
+    pub(crate) async fn fit_alone<DB: SqlDialect>(&self, patience: Duration, idem: &Idem<DB>) -> Result<(), Error> {
         let bytes = self.answer.text.len();
         check_size(bytes, idem.result_limit())?;
         if DB::DIALECT == Dialect::MySql && bytes > SMALL {
-            let answer = idem.ask_alone(UNTIL_NOW, || Ok(PACKET)).await?;
+            let answer = idem.ask_alone(patience, || Ok(PACKET)).await?;
             check_size(bytes, packet(&answer).map_err(Error::Database)?)?;
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use idem_runtime::prelude::*;
 use sqlx::{MySql, Postgres};
@@ -12,10 +13,11 @@ use crate::acts::{
     Gate, create_tables, effect, effects, insist, left, records, result, run, until_waiting, write, write_at,
 };
 use crate::answers::answer;
+use crate::joining::{cannot_be_committed, create_child, first_and_joined};
 use crate::settle::PayError;
 use crate::support::{
     BoxError, Called, Engine, NoAnswer, Scenario, Suite, TestDb, TestResult, count_statements, ensure, on_engines,
-    on_every_engine,
+    on_every_engine, sql,
 };
 
 /// Adds the tests.
@@ -31,13 +33,17 @@ pub(crate) fn add(suite: &mut Suite) {
             i58_batches_in_any_order_do_not_deadlock,
             a_batch_waits_for_a_call_elsewhere,
             odd_keys_and_large_results_go_through_a_batch,
+            a_batch_takes_turns_in_the_order_of_its_keys,
+            whoever_has_joined_a_batch_asks_nobody,
+            a_batch_that_is_not_committed_is_not_heard_of,
+            a_batch_that_has_lost_a_record_keeps_nothing,
         ]
     );
     on_engines!(
         suite,
         [Postgres, MySql],
         "SQLite has one writer at a time",
-        [a_batch_locks_no_other_record_of_its_scope]
+        [a_batch_locks_no_other_record_of_its_scope, i58_a_batch_claims_in_the_order_of_its_keys]
     );
 }
 
@@ -249,6 +255,117 @@ async fn a_batch_waits_for_a_call_elsewhere<DB: Engine>(db: TestDb<DB>) -> TestR
     let replays: Vec<_> = batch.await??.into_iter().map(|answer| answer.map(|once| once.is_replay())).collect();
     answer!(&replays[..], [Ok(false), Ok(true), Ok(false)]);
     left(&db, ["a,b,c", "a:2,b:2,c:2"]).await
+}
+
+/// A later key is nobody's while an earlier one is waited for: the two would be waited for by one another's batches.
+async fn i58_a_batch_claims_in_the_order_of_its_keys<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let processes = [db.idem(2).await?, db.idem(2).await?, db.idem(2).await?];
+    create_tables(&db).await?;
+    let gate = Gate::closed();
+    let (idem, at) = (processes[0].clone(), gate.clone());
+    let first = tokio::spawn(async move { write_at(&idem, "a", at).await });
+    gate.arrival().await?;
+    let idem = processes[1].clone();
+    let list = calls([("c", 1), ("b", 1), ("a", 1)]);
+    let batch = tokio::spawn(async move { insist(|| write_all(&idem, &list)).await });
+    until_waiting(&db, 1).await?;
+    let call = processes[2].once("test.act", "b").payload(&1_i64).wait(Duration::ZERO);
+    let call = call.run(async |mut tx| {
+        effect(&mut tx, "b").await?;
+        Ok::<_, PayError>(1_i64)
+    });
+    answer!(call.await, Ok(1));
+    gate.open();
+    result!(first.await?, 1, is_replay: false);
+    let replays: Vec<_> = batch.await??.into_iter().map(|answer| answer.map(|once| once.is_replay())).collect();
+    answer!(&replays[..], [Ok(false), Ok(true), Ok(true)]);
+    left(&db, ["a,b,c", "a:2,b:2,c:2"]).await
+}
+
+/// The same within a process, where it waits for its turn.
+async fn a_batch_takes_turns_in_the_order_of_its_keys<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    create_tables(&db).await?;
+    let gate = Gate::closed();
+    let (first, at) = (idem.clone(), gate.clone());
+    let first = tokio::spawn(async move {
+        // Without a transaction, which would keep others from writing on SQLite.
+        let call = first.once("test.act", "a").payload(&1_i64).lease(Duration::from_hours(1));
+        call.run(async |_| {
+            at.pass().await;
+            Ok::<i64, PayError>(1)
+        })
+        .await
+    });
+    gate.arrival().await?;
+    let list = calls([("b", 1), ("a", 1)]);
+    let mut batch = Box::pin(write_all(&idem, &list));
+    ensure!((&mut batch).now_or_never().is_none(), "it waits");
+    result!(write(&idem, "b", 1).await, 1, is_replay: false);
+    gate.open();
+    answer!(first.await?, Ok(1));
+    let replays: Vec<_> = batch.await?.into_iter().map(|answer| answer.map(|once| once.is_replay())).collect();
+    answer!(&replays[..], [Ok(true), Ok(true)]);
+    left(&db, ["b", "a:2,b:2"]).await
+}
+
+/// They hear what the batch has stored, or what it has found.
+async fn whoever_has_joined_a_batch_asks_nobody<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    let list = calls([("a", 1), ("b", 1)]);
+    for is_replay in [false, true] {
+        let (batch, joined) = first_and_joined(&idem, write_all(&idem, &list), write(&idem, "b", 1)).await?;
+        let replays: Vec<_> = batch?.into_iter().map(|answer| answer.map(|once| once.is_replay())).collect();
+        ensure!(matches!(replays[..], [Ok(a), Ok(b)] if a == is_replay && b == is_replay), "{replays:?}");
+        result!(joined, 1, is_replay: true);
+    }
+    left(&db, ["a,b", "a:2,b:2"]).await
+}
+
+/// The body is content, and the database is not.
+async fn a_batch_that_is_not_committed_is_not_heard_of<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    create_tables(&db).await?;
+    create_child(&db).await?;
+    let gate = Gate::closed();
+    let (first, at) = (idem.clone(), gate.clone());
+    let first = tokio::spawn(async move {
+        let batch = first.once_each("test.act", [("a", 1_i64), ("b", 1)]);
+        batch
+            .run(async |mut tx, _| {
+                effect(&mut tx, "never").await?;
+                at.pass().await;
+                cannot_be_committed(&mut tx).await?;
+                Ok::<_, PayError>(vec![1_i64, 1])
+            })
+            .await
+    });
+    gate.arrival().await?;
+    let mut joiner = Box::pin(write(&idem, "b", 1));
+    ensure!((&mut joiner).now_or_never().is_none(), "it waits");
+    gate.open();
+    answer!(first.await?, Err(PayError::Idem(Error::Retry(_) | Error::Database(_))));
+    result!(joiner.await, 1, is_replay: false);
+    left(&db, ["b", "b:2"]).await
+}
+
+/// The last statement finds a record for each result, ours all of them, or nothing is kept.
+async fn a_batch_that_has_lost_a_record_keeps_nothing<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    create_tables(&db).await?;
+    let key = if DB::DIALECT == Dialect::MySql { "`key`" } else { "key" };
+    for lost in ["DELETE FROM idem_record", "UPDATE idem_record SET owner = 'another'"] {
+        let batch = idem.once_each("test.act", [("a", 1_i64), ("b", 1)]);
+        let answers = batch.run(async |mut tx, _| {
+            effect(&mut tx, "never").await?;
+            sql::<DB>(&format!("{lost} WHERE {key} = 'b'")).execute(&mut *tx).await?;
+            Ok::<_, PayError>(vec![1_i64, 1])
+        });
+        answer!(answers.await, Err(PayError::Idem(Error::Indeterminate)));
+        left(&db, ["", ""]).await?;
+    }
+    Ok(())
 }
 
 async fn odd_keys_and_large_results_go_through_a_batch<DB: Engine>(db: TestDb<DB>) -> TestResult {

@@ -19,7 +19,7 @@ use crate::settle::{PayError, Receipt, settle};
 use crate::shop::order_status::{Paid, Pay, Refund, Ship};
 use crate::shop::{OrderStatus, history, new_order, status};
 use crate::support::{BoxError, Engine, Suite, TASKS, TestDb, TestResult, ensure, release_together, sql};
-use crate::{acts, creation, machines, races, shop};
+use crate::{acts, creation, leases, machines, races, shop};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -48,6 +48,9 @@ fn add_at<DB: Engine>(suite: &mut Suite, levels: &'static [Level]) {
         suite.add::<DB, _>(&level.names("calls_behind_a_rival"), |db| calls_behind_a_rival(db, level));
         suite.add::<DB, _>(&level.names("transitions_behind_a_rival"), |db| transitions_behind_a_rival(db, level));
         suite.add::<DB, _>(&level.names(CREATION), |db| creations_behind_a_rival(db, level));
+        suite.add::<DB, _>(&level.names("takeovers"), |db| takeovers(db, level));
+        suite
+            .add::<DB, _>(&level.names("a_commit_beside_the_heartbeat"), |db| a_commit_beside_the_heartbeat(db, level));
     }
 }
 
@@ -599,4 +602,54 @@ async fn creations_behind_a_rival<DB: Engine>(db: TestDb<DB>, level: &Level) -> 
     let rows = db.integer("SELECT COUNT(*) FROM carts").await?;
     ensure!(rows == 6, "{rows} carts");
     Ok(())
+}
+
+/// One of many goes on with a call that is not heard of any more, whatever each of them sees.
+async fn takeovers<DB: Engine>(db: TestDb<DB>, level: &'static Level) -> TestResult {
+    let processes = level.processes(&db).await?;
+    for round in 0..8 {
+        let key = round.to_string();
+        leases::abandoned(&db, &key, &["bank.send"]).await?;
+        let answers = release_together(|task| {
+            let (idem, key) = (processes[task % 2].clone(), key.clone());
+            async move { until_told(|| take_over(&idem, &key)).await }
+        });
+        for answer in answers.await? {
+            answer!(answer, Ok(2));
+        }
+    }
+    left(&db, ["0,1,2,3,4,5,6,7", "0:2,1:2,2:2,3:2,4:2,5:2,6:2,7:2,fingerprint:2"]).await
+}
+
+async fn take_over<DB: Engine>(idem: &Idem<DB>, key: &str) -> Result<i64, PayError> {
+    let call = idem.once(leases::SCOPE, key).payload(&1_i64).wait(Duration::from_mins(1)).lease(leases::LONG);
+    call.take_over()
+        .run(async |mut attempt| {
+            attempt.external("bank.send").await?;
+            let mut tx = attempt.tx().await?;
+            effect(&mut tx, key).await?;
+            tx.commit().await?;
+            Ok(i64::try_from(attempt.number()).unwrap_or_default())
+        })
+        .await
+}
+
+/// A lease that is renewed in the middle of a transaction changes what its fence writes.
+async fn a_commit_beside_the_heartbeat<DB: Engine>(db: TestDb<DB>, level: &Level) -> TestResult {
+    const LEASE: Duration = Duration::from_secs(9);
+    let [idem, _] = level.processes(&db).await?;
+    let call = idem.once(leases::SCOPE, "k").lease(LEASE);
+    let committed: Result<(), PayError> = call
+        .run(async |mut attempt| {
+            let mut tx = attempt.tx().await?;
+            // From here on it sees the database as it is now.
+            run(&mut tx, "SELECT COUNT(*) FROM effect").await?;
+            effect(&mut tx, "k").await?;
+            // It is renewed after a third of its time, unless a transaction is open.
+            sleep(LEASE / 3 + LEASE / 18).await;
+            Ok(tx.commit().await?)
+        })
+        .await;
+    answer!(committed, Ok(()));
+    left(&db, ["k", "k:2"]).await
 }

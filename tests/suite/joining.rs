@@ -10,10 +10,10 @@ use futures_util::future::join_all;
 use idem_runtime::prelude::*;
 use tokio::task::{JoinHandle, unconstrained};
 
-use crate::acts::{Gate, create_tables, effect, left, result, until_waiting, write, write_at};
+use crate::acts::{Gate, create_tables, effect, left, result, run, until_waiting, write, write_at};
 use crate::answers::answer;
 use crate::settle::PayError;
-use crate::support::{Engine, Suite, TestDb, TestResult, count_statements, ensure, on_every_engine};
+use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, count_statements, ensure, on_every_engine};
 
 /// Adds the tests.
 pub(crate) fn add(suite: &mut Suite) {
@@ -26,6 +26,7 @@ pub(crate) fn add(suite: &mut Suite) {
             every_waiter_has_its_own_deadline,
             a_waiter_reads_its_own_type,
             a_result_in_an_open_transaction_is_not_heard_of,
+            a_result_that_is_not_committed_is_not_heard_of,
             the_builders_future_goes_to_another_thread,
         ]
     );
@@ -121,7 +122,7 @@ async fn a_hundred_join_a_nested_call_whose_outer_rolls_back<DB: Engine>(db: Tes
 }
 
 async fn every_waiter_has_its_own_deadline<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let idem = db.idem(2).await?;
+    let (idem, other) = (db.idem(2).await?, db.idem(1).await?);
     create_tables(&db).await?;
     let gate = Gate::closed();
     let (winners, at) = (idem.clone(), gate.clone());
@@ -136,6 +137,11 @@ async fn every_waiter_has_its_own_deadline<DB: Engine>(db: TestDb<DB>) -> TestRe
     let hasty = call(Duration::ZERO).now_or_never().ok_or("it waits, and was told not to")?;
     answer!(hasty, Err(PayError::Idem(Error::InProgress { retry_after })) if retry_after >= Duration::from_secs(1));
     answer!(call(Duration::from_millis(30)).await, Err(PayError::Idem(Error::InProgress { .. })));
+    // Nor for another process, of which SQLite lets one write at a time.
+    if DB::DIALECT != Dialect::Sqlite {
+        let elsewhere = other.once("test.act", "k").payload(&1).wait(Duration::ZERO).run(never);
+        answer!(elsewhere.await, Err(PayError::Idem(Error::InProgress { .. })));
+    }
     gate.open();
     answer!(patient.await, Ok(1));
     result!(winner.await?, 1, is_replay: false);
@@ -189,6 +195,69 @@ async fn a_result_in_an_open_transaction_is_not_heard_of<DB: Engine>(db: TestDb<
     }
     ensure!(executed == 1, "{executed} of them ran");
     left(&db, ["k", "k:2"]).await
+}
+
+/// The body is content, and the database is not.
+async fn a_result_that_is_not_committed_is_not_heard_of<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    create_tables(&db).await?;
+    create_child(&db).await?;
+    let gate = Gate::closed();
+    let (first, at) = (idem.clone(), gate.clone());
+    let first = tokio::spawn(async move {
+        let call = first.once("test.act", "k");
+        call.run(async |mut tx| {
+            effect(&mut tx, "never").await?;
+            at.pass().await;
+            cannot_be_committed(&mut tx).await?;
+            Ok::<i64, PayError>(1)
+        })
+        .await
+    });
+    gate.arrival().await?;
+    let joiner = idem.once("test.act", "k").wait(Duration::from_mins(1));
+    let mut joiner = Box::pin(joiner.run(async |mut tx| {
+        effect(&mut tx, "k").await?;
+        Ok::<i64, PayError>(2)
+    }));
+    ensure!((&mut joiner).now_or_never().is_none(), "it waits");
+    gate.open();
+    answer!(first.await?, Err(PayError::Idem(Error::Retry(_) | Error::Database(_))));
+    answer!(joiner.await, Ok(2));
+    left(&db, ["k", "k:2"]).await
+}
+
+/// Makes a call, and another one that joins it before it has asked the database. The other one is answered while nobody
+/// can ask the database: the only connection of the pool is ours.
+pub(crate) async fn first_and_joined<DB: Engine, A, B>(
+    idem: &Idem<DB>,
+    first: impl Future<Output = A>,
+    joined: impl Future<Output = B>,
+) -> Result<(A, B), BoxError> {
+    let (mut first, mut joined) = (Box::pin(first), Box::pin(joined));
+    let connection = idem.pool().acquire().await?;
+    ensure!((&mut first).now_or_never().is_none(), "it waits for a connection");
+    ensure!((&mut joined).now_or_never().is_none(), "it waits for the first one");
+    drop(connection);
+    let first = first.await;
+    let _connection = idem.pool().acquire().await?;
+    Ok((first, joined.now_or_never().ok_or("it asks the database")?))
+}
+
+/// The table for [`cannot_be_committed`].
+pub(crate) async fn create_child<DB: Engine>(db: &TestDb<DB>) -> TestResult {
+    db.execute("CREATE TABLE parent (id BIGINT NOT NULL PRIMARY KEY)").await?;
+    let deferred = if DB::DIALECT == Dialect::MySql { "" } else { "DEFERRABLE INITIALLY DEFERRED" };
+    db.execute(format!("CREATE TABLE child (id BIGINT NOT NULL REFERENCES parent (id) {deferred})")).await.map(drop)
+}
+
+/// Does what the COMMIT fails for. On MySQL, which has no such thing, the transaction is given up, and the body is silent.
+pub(crate) async fn cannot_be_committed<DB: Engine>(tx: &mut Tx<'_, DB>) -> Result<(), PayError> {
+    match DB::DIALECT {
+        Dialect::Postgres | Dialect::Sqlite => run(tx, "INSERT INTO child (id) VALUES (1)").await?,
+        Dialect::MySql => drop(run(tx, "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213").await),
+    }
+    Ok(())
 }
 
 /// What it borrows, its body's future and its transaction are `Send`, on an engine that is generic as on a known one.

@@ -2,10 +2,15 @@
 
 pub(crate) mod bank;
 mod crashes;
+mod drops;
 mod endings;
 mod functions;
+mod lost;
+mod overtaken;
 mod owners;
 mod takeovers;
+mod times;
+mod unanswered;
 
 pub(crate) use crashes::{LeasedCall, TakenOverCall};
 
@@ -23,6 +28,11 @@ pub(crate) fn add(suite: &mut Suite) {
     owners::add(suite);
     takeovers::add(suite);
     crashes::add(suite);
+    lost::add(suite);
+    times::add(suite);
+    overtaken::add(suite);
+    drops::add(suite);
+    unanswered::add(suite);
 }
 
 /// Longer than any test: what ends before it was ended by somebody.

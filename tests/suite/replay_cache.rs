@@ -27,7 +27,7 @@ pub(crate) fn add(suite: &mut Suite) {
 }
 
 async fn caching<DB: Engine>(db: &TestDb<DB>, bytes: u64) -> Result<Idem<DB>, BoxError> {
-    let idem = Idem::builder(db.pool(2)?).replay_cache(bytes).build().await?;
+    let idem = Idem::builder(db.pool(1)?).replay_cache(bytes).build().await?;
     idem.migrate().await?;
     Ok(idem)
 }

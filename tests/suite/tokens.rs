@@ -48,7 +48,7 @@ async fn what_a_token_is<DB: Engine>(db: TestDb<DB>) -> TestResult {
     ensure!(!stored.contains(&first) && !stored.contains(&second), "the token itself is stored: {stored}");
     let now = match DB::DIALECT {
         Dialect::Postgres => "clock_timestamp() + INTERVAL '290 seconds'",
-        Dialect::MySql => "SYSDATE(6) + INTERVAL 290 SECOND",
+        Dialect::MySql => "UTC_TIMESTAMP(6) + INTERVAL 290 SECOND",
         Dialect::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '290 seconds')",
     };
     let alive = db.integer(format!("SELECT COUNT(*) FROM idem_token WHERE expires_at > {now}")).await?;

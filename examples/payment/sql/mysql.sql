@@ -844,31 +844,31 @@ CREATE TABLE IF NOT EXISTS idem_lease (
 -- record: claim
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-VALUES (?, ?, 1, ?, ?, NOW(6));
+VALUES (?, ?, 1, ?, ?, UTC_TIMESTAMP(6));
 
 -- record: read
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
-       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?
   LOCK IN SHARE MODE;
 
 -- record: look
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
-       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?;
 
 -- record: end
 UPDATE idem_record
-   SET status = ?, result = ?, result_type = ?, completed_at = NOW(6),
-       result_until = NOW(6) + INTERVAL ? SECOND,
-       key_until = NOW(6) + INTERVAL ? SECOND
+   SET status = ?, result = ?, result_type = ?, completed_at = UTC_TIMESTAMP(6),
+       result_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND,
+       key_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1;
 
 -- record: doubt
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-VALUES (?, ?, 4, ?, ?, NOW(6))
+VALUES (?, ?, 4, ?, ?, UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
        status = IF(owner = VALUES(owner), 4, status),
        result = IF(owner = VALUES(owner), NULL, result),
@@ -880,7 +880,7 @@ ON DUPLICATE KEY UPDATE
 -- record: claim all
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, NOW(6)
+SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, UTC_TIMESTAMP(6)
   FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
@@ -892,8 +892,8 @@ ON DUPLICATE KEY UPDATE owner = idem_record.owner;
 -- record: read all
 SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone,
-       CASE WHEN seen.lease_until > NOW(6) THEN 1 END AS leased
+       CASE WHEN seen.result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
@@ -910,31 +910,36 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
   STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
     ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
    SET record.status = 2, record.result = list.result, record.result_type = given.result_type,
-       record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
-       record.key_until = NOW(6) + INTERVAL given.key_s SECOND
+       record.completed_at = UTC_TIMESTAMP(6), record.result_until = UTC_TIMESTAMP(6) + INTERVAL given.result_s SECOND,
+       record.key_until = UTC_TIMESTAMP(6) + INTERVAL given.key_s SECOND
  WHERE record.owner = given.owner AND record.status = 1;
 
 -- record: lease
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, attempt, lease_until, created_at, updated_at)
-VALUES (?, ?, 1, ?, ?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, SYSDATE(6), SYSDATE(6));
+VALUES (?, ?, 1, ?, ?, 1,
+        UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
 
 -- record: seen
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= SYSDATE(6) THEN 1 END AS gone,
-       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased, owner, attempt, begun
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased, owner, attempt, begun
   FROM idem_record
  WHERE scope = ? AND `key` = ?;
 
 -- record: take over
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 UPDATE idem_record
-   SET owner = ?, attempt = attempt + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND,
-       updated_at = SYSDATE(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= SYSDATE(6);
+   SET owner = ?, attempt = attempt + 1,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= UTC_TIMESTAMP(6);
 
 -- record: mark
 UPDATE idem_record
-   SET status = ?, begun = ?, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+   SET status = ?, begun = ?,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
 
 -- record: renew
@@ -946,14 +951,16 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          lease_ms BIGINT PATH '$[3]')) AS list
   STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
     ON record.scope = CAST(list.scope AS BINARY) AND record.`key` = CAST(list.k AS BINARY)
-   SET record.lease_until = SYSDATE(6) + INTERVAL list.lease_ms * 1000 MICROSECOND, record.updated_at = SYSDATE(6)
+   SET record.lease_until = UTC_TIMESTAMP(6)
+         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + list.lease_ms * 1000 MICROSECOND,
+       record.updated_at = UTC_TIMESTAMP(6)
  WHERE record.owner = list.owner AND record.status IN (1, 4);
 
 -- record: complete
 UPDATE idem_record
-   SET status = ?, result = ?, result_type = ?, completed_at = SYSDATE(6), updated_at = SYSDATE(6),
-       result_until = SYSDATE(6) + INTERVAL ? SECOND,
-       key_until = SYSDATE(6) + INTERVAL ? SECOND
+   SET status = ?, result = ?, result_type = ?, completed_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6),
+       result_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND,
+       key_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
 
 -- record: release
@@ -962,30 +969,32 @@ DELETE FROM idem_record
 
 -- record: let go
 UPDATE idem_record
-   SET status = 4, begun = ?, owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+   SET status = 4, begun = ?, owner = ?, lease_until = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
 
 -- record: operator, open
 SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
-       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
-       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
-       CASE WHEN lease_until > SYSDATE(6)
-            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       TIMESTAMPDIFF(MICROSECOND, created_at, UTC_TIMESTAMP(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), UTC_TIMESTAMP(6)) DIV 1000
+         AS unwritten_ms,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_until) DIV 1000 END AS lease_ms,
        CAST(created_at AS CHAR) AS created_text,
        CAST(updated_at AS CHAR) AS updated_text,
        CAST(lease_until AS CHAR) AS lease_text
   FROM idem_record
- WHERE (status = 4 OR (status = 1 AND lease_until <= SYSDATE(6)))
-   AND created_at <= SYSDATE(6) - INTERVAL ? * 1000 MICROSECOND
+ WHERE (status = 4 OR (status = 1 AND lease_until <= UTC_TIMESTAMP(6)))
+   AND created_at <= UTC_TIMESTAMP(6) - INTERVAL ? * 1000 MICROSECOND
  ORDER BY created_at, scope, `key`
  LIMIT 1000;
 
 -- record: operator, show
 SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
-       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
-       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
-       CASE WHEN lease_until > SYSDATE(6)
-            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       TIMESTAMPDIFF(MICROSECOND, created_at, UTC_TIMESTAMP(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), UTC_TIMESTAMP(6)) DIV 1000
+         AS unwritten_ms,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_until) DIV 1000 END AS lease_ms,
        CAST(created_at AS CHAR) AS created_text,
        CAST(updated_at AS CHAR) AS updated_text,
        CAST(lease_until AS CHAR) AS lease_text
@@ -1000,19 +1009,19 @@ SELECT CAST(at AS CHAR) AS at_text, actor, action, reason, record, result
 
 -- record: operator, complete
 UPDATE idem_record
-   SET status = 2, result = ?, result_type = ?, owner = ?, lease_until = SYSDATE(6),
-       updated_at = SYSDATE(6), completed_at = SYSDATE(6), result_until = NULL, key_until = NULL
+   SET status = 2, result = ?, result_type = ?, owner = ?, lease_until = UTC_TIMESTAMP(6),
+       updated_at = UTC_TIMESTAMP(6), completed_at = UTC_TIMESTAMP(6), result_until = NULL, key_until = NULL
  WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
-   AND (? OR lease_until <= SYSDATE(6));
+   AND (? OR lease_until <= UTC_TIMESTAMP(6));
 
 -- record: operator, release
 DELETE FROM idem_record
  WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
-   AND (? OR lease_until <= SYSDATE(6));
+   AND (? OR lease_until <= UTC_TIMESTAMP(6));
 
 -- record: operator, enter
 INSERT INTO idem_audit (at, actor, action, reason, scope, `key`, record, result)
-VALUES (SYSDATE(6), ?, ?, ?, ?, ?, ?, ?);
+VALUES (UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?);
 
 -- record: token, issue
 INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)

@@ -20,8 +20,9 @@ const PAUSES: [Duration; 5] = [
 ];
 
 impl<DB: SqlDialect> Idem<DB> {
-    /// Runs a statement that commits by itself. One whose answer was lost, or which the database gave up, is asked again on
-    /// another connection for as long as the patience lasts: it may run twice.
+    /// Runs a statement that commits by itself. One whose answer was lost, or which the database gave up, is asked again
+    /// on another connection for as long as the patience lasts: it may run twice. Once an answer was lost, no error of a
+    /// later try says that nothing was done.
     pub(crate) async fn ask_alone<'q, Q>(
         &self,
         patience: Duration,
@@ -31,15 +32,16 @@ impl<DB: SqlDialect> Idem<DB> {
         Q: Execute<'q, DB> + 'q,
     {
         let end = Instant::now() + patience;
-        let mut tries = 0;
+        let (mut tries, mut lost) = (0, None);
         loop {
             let query = query().map_err(Error::Database)?;
             match self.try_alone(query).await {
                 Err(error) if error.is_retryable() && Instant::now() < end => {
                     tokio::time::sleep(PAUSES[tries.min(PAUSES.len() - 1)]).await;
                     tries += 1;
+                    lost = lost.or(Some(error).filter(|error| matches!(error, Error::UnknownCommit(_))));
                 }
-                answer => return answer,
+                answer => return answer.map_err(|error| lost.unwrap_or(error)),
             }
         }
     }

@@ -2,11 +2,13 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use sqlx::Pool;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
+// Not the system's: a test that stops the clock stops it for the leases too.
+use tokio::time::Instant;
 
 use crate::dialect::SqlDialect;
 use crate::error::Error;
@@ -26,8 +28,10 @@ struct Shared<DB: SqlDialect> {
     /// The queue of writers, where there is one.
     writer: Option<Arc<AsyncMutex<()>>>,
     leases: Mutex<Leases>,
-    /// A lease was taken that may be due before the others.
+    /// A lease may be due before those that the task knows of.
     taken: Notify,
+    /// A renewal that was on its way has ended.
+    renewed: Notify,
 }
 
 #[derive(Default)]
@@ -40,6 +44,10 @@ struct Leases {
 struct Lease {
     of: Of,
     due: Instant,
+    /// A renewal is on its way.
+    is_beating: bool,
+    /// The transactions of its attempt that are open.
+    transactions: usize,
 }
 
 /// What a lease is on.
@@ -68,6 +76,12 @@ impl Of {
     }
 }
 
+/// The task. Should its runtime end before it, the next lease begins another one.
+struct Task<DB: SqlDialect> {
+    shared: Arc<Shared<DB>>,
+    is_over: bool,
+}
+
 /// A lease that is renewed until this is dropped.
 pub(crate) struct Beating<DB: SqlDialect> {
     shared: Arc<Shared<DB>>,
@@ -76,7 +90,8 @@ pub(crate) struct Beating<DB: SqlDialect> {
 
 impl<DB: SqlDialect> Heartbeat<DB> {
     pub(super) fn new(pool: Pool<DB>, writer: Option<Arc<AsyncMutex<()>>>) -> Self {
-        Self { shared: Arc::new(Shared { pool, writer, leases: Mutex::default(), taken: Notify::new() }) }
+        let (leases, taken, renewed) = Default::default();
+        Self { shared: Arc::new(Shared { pool, writer, leases, taken, renewed }) }
     }
 
     /// Renews the lease of a claim from now on.
@@ -85,22 +100,59 @@ impl<DB: SqlDialect> Heartbeat<DB> {
     }
 
     /// Renews the lease on a name.
-    pub(crate) fn beat_lock(&self, hold: &Arc<lease::Hold>) -> Beating<DB> {
+    pub(crate) fn beat_name(&self, hold: &Arc<lease::Hold>) -> Beating<DB> {
         self.begin(Of::Name(Arc::clone(hold)))
     }
 
     fn begin(&self, of: Of) -> Beating<DB> {
-        let Self { shared } = self;
-        let owner = of.owner().to_owned();
+        let (Self { shared }, owner) = (self, of.owner().to_owned());
         let mut leases = shared.leases();
-        leases.held.insert(owner.clone(), Lease { due: Instant::now() + of.period(), of });
+        leases.held.insert(owner.clone(), Lease::new(of));
         if !leases.is_running {
             leases.is_running = true;
-            tokio::spawn(Arc::clone(shared).run());
+            tokio::spawn(Task { shared: Arc::clone(shared), is_over: false }.run());
         }
         drop(leases);
         shared.taken.notify_one();
         Beating { shared: Arc::clone(shared), owner }
+    }
+
+    /// Begins a transaction of an attempt, whose commit a renewal would be a rival of: one that is on its way is waited
+    /// for, and the next one comes a third of the lease later.
+    pub(crate) async fn quiet(&self, owner: &str) -> Quiet<DB> {
+        let Self { shared } = self;
+        let quiet = Quiet { shared: Arc::clone(shared), owner: owner.to_owned() };
+        shared.with(owner, |lease| lease.transactions += 1);
+        // On SQLite it waits itself, for our turn to write. Elsewhere not for ever: the worst is a commit that is refused.
+        if shared.writer.is_none() {
+            let _ = tokio::time::timeout(QUIET_SOON, shared.beaten(owner)).await;
+        }
+        quiet
+    }
+}
+
+const QUIET_SOON: Duration = Duration::from_millis(500);
+
+/// A transaction of an attempt, beside which its lease is renewed later.
+pub(crate) struct Quiet<DB: SqlDialect> {
+    shared: Arc<Shared<DB>>,
+    owner: String,
+}
+
+impl<DB: SqlDialect> Drop for Quiet<DB> {
+    fn drop(&mut self) {
+        self.shared.with(&self.owner, |lease| lease.transactions -= 1);
+        self.shared.taken.notify_one();
+    }
+}
+
+impl Lease {
+    fn new(of: Of) -> Self {
+        Self { due: Instant::now() + of.period(), of, is_beating: false, transactions: 0 }
+    }
+
+    fn due(&self) -> Instant {
+        if self.transactions > 0 { self.due + self.of.period() } else { self.due }
     }
 }
 
@@ -110,20 +162,49 @@ impl<DB: SqlDialect> Drop for Beating<DB> {
     }
 }
 
-impl<DB: SqlDialect> Shared<DB> {
-    async fn run(self: Arc<Self>) {
-        while let Some(due) = self.next() {
-            let (sleep, taken) = (pin!(tokio::time::sleep_until(due.into())), pin!(self.taken.notified()));
+impl<DB: SqlDialect> Task<DB> {
+    async fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        while let Some(due) = shared.next() {
+            let (sleep, taken) = (pin!(tokio::time::sleep_until(due)), pin!(shared.taken.notified()));
             if let Either::Left(_) = select(sleep, taken).await {
-                self.renew_due().await;
+                shared.renew_due().await;
             }
         }
+        self.is_over = true;
+    }
+}
+
+impl<DB: SqlDialect> Drop for Task<DB> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let mut leases = self.shared.leases();
+            leases.is_running = false;
+            leases.held.values_mut().for_each(|lease| lease.is_beating = false);
+        }
+    }
+}
+
+impl<DB: SqlDialect> Shared<DB> {
+    /// Waits for a renewal of a lease that is on its way.
+    async fn beaten(&self, owner: &str) {
+        loop {
+            let renewed = self.renewed.notified();
+            if self.with(owner, |lease| lease.is_beating) != Some(true) {
+                return;
+            }
+            renewed.await;
+        }
+    }
+
+    fn with<T>(&self, owner: &str, work: impl FnOnce(&mut Lease) -> T) -> Option<T> {
+        self.leases().held.get_mut(owner).map(work)
     }
 
     /// When the next lease is due. None when there is none: the task ends, and the next lease begins another one.
     fn next(&self) -> Option<Instant> {
         let mut leases = self.leases();
-        let next = leases.held.values().map(|lease| lease.due).min();
+        let next = leases.held.values().map(Lease::due).min();
         leases.is_running = next.is_some();
         next
     }
@@ -131,65 +212,72 @@ impl<DB: SqlDialect> Shared<DB> {
     async fn renew_due(&self) {
         let due = self.take_due();
         let Some(shortest) = due.iter().map(Of::period).min() else { return };
-        let (mut calls, mut names) = (Vec::new(), Vec::new());
+        self.renew_calls(&due, shortest).await;
+        for of in &due {
+            if let Of::Name(hold) = of {
+                self.renew_name(hold, shortest).await;
+            }
+        }
         for of in due {
-            match of {
-                Of::Call(claim) => calls.push(claim),
-                Of::Name(hold) => names.push(hold),
-            }
+            self.with(of.owner(), |lease| lease.is_beating = false);
         }
-        self.renew_calls(&calls, shortest).await;
-        for hold in names {
-            let sent_at = Instant::now();
-            let renewed = self.renew(|| hold.renew_query::<DB>(), sent_at + shortest).await;
-            // Without an answer it is trusted for as long as it was.
-            if let Ok(rows) = renewed {
-                hold.renewed(sent_at, rows == 1);
-            }
-        }
-    }
-
-    async fn renew_calls(&self, claims: &[Claim], bound: Duration) {
-        if claims.is_empty() || self.renew(|| renew_query::<DB>(claims), Instant::now() + bound).await.is_ok() {
-            return;
-        }
-        // One that cannot be renewed, such as a record that is locked, must not cost the others theirs.
-        for claim in claims.iter().filter(|_| claims.len() > 1) {
-            // What it does not find is another owner's by now; what fails comes again.
-            let _ = self.renew(|| renew_query::<DB>(slice::from_ref(claim)), Instant::now() + bound).await;
-        }
+        self.renewed.notify_waiters();
     }
 
     /// What is to be renewed now.
     fn take_due(&self) -> Vec<Of> {
         let now = Instant::now();
         let mut leases = self.leases();
-        let due = leases.held.values_mut().filter(|lease| lease.due <= now);
+        let due = leases.held.values_mut().filter(|lease| lease.due() <= now);
         let renewed = due.map(|lease| {
-            lease.due = now + lease.of.period();
+            (lease.due, lease.is_beating) = (now + lease.of.period(), true);
             lease.of.clone()
         });
         renewed.collect()
     }
 
-    /// The number of rows that were renewed, if the database has answered in time.
-    async fn renew(&self, query: impl Fn() -> Result<Query<DB>, sqlx::Error>, end: Instant) -> Result<u64, Error> {
-        let renewed = self.try_renew(query, end).await;
-        renewed.inspect_err(|error| tracing::warn!(error = %error, "leases were not renewed"))
+    /// What is not found is another owner's by now.
+    async fn renew_calls(&self, due: &[Of], bound: Duration) {
+        let calls = due.iter().filter_map(|of| if let Of::Call(claim) = of { Some(claim.clone()) } else { None });
+        let claims: Vec<_> = calls.collect();
+        let renew = async |claims: &[Claim]| self.renew(renew_query::<DB>(claims), Instant::now() + bound).await;
+        if claims.is_empty() || renew(&claims).await.is_some() || claims.len() == 1 {
+            return;
+        }
+        // One that cannot be renewed, such as a record that is locked, must not cost the others theirs.
+        for claim in &claims {
+            renew(slice::from_ref(claim)).await;
+        }
     }
 
-    async fn try_renew(&self, query: impl Fn() -> Result<Query<DB>, sqlx::Error>, end: Instant) -> Result<u64, Error> {
-        let late = |_| Error::Database(sqlx::Error::PoolTimedOut);
+    async fn renew_name(&self, hold: &lease::Hold, bound: Duration) {
+        let sent_at = Instant::now();
+        // Without an answer it is trusted for as long as it was.
+        if let Some(rows) = self.renew(hold.renew_query::<DB>(), sent_at + bound).await {
+            hold.renewed(sent_at, rows == 1);
+        }
+    }
+
+    /// The number of rows that were renewed, if the database has answered in time.
+    async fn renew(&self, query: Result<Query<DB>, sqlx::Error>, end: Instant) -> Option<u64> {
+        let renewed = match query {
+            Ok(query) => self.try_renew(query, end).await,
+            Err(error) => Err(Error::Database(error)),
+        };
+        renewed.inspect_err(|error| tracing::warn!(error = %error, "a lease was not renewed")).ok()
+    }
+
+    async fn try_renew(&self, query: Query<DB>, end: Instant) -> Result<u64, Error> {
+        let late = |_| Error::Database(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
         let _turn = match &self.writer {
             Some(writer) => {
-                let turn = tokio::time::timeout_at(end.into(), Arc::clone(writer).lock_owned());
+                let turn = tokio::time::timeout_at(end, Arc::clone(writer).lock_owned());
                 Some(turn.await.map_err(late)?)
             }
             None => None,
         };
-        let mut lent = tokio::time::timeout_at(end.into(), Lent::acquire(&self.pool)).await.map_err(late)??;
-        let query = query().map_err(Error::Database)?;
-        match tokio::time::timeout_at(end.into(), lent.ask(query)).await {
+        let mut lent = tokio::time::timeout_at(end, Lent::acquire(&self.pool)).await.map_err(late)??;
+        match tokio::time::timeout_at(end, lent.ask(query)).await {
             Ok(answer) => Ok(answer.map_err(Error::statement::<DB>)?.rows_affected()),
             Err(elapsed) => {
                 // The answer may never come: the next one is asked for on another connection.

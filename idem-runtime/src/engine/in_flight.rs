@@ -233,6 +233,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_call_without_an_answer_promotes_one() {
+        let running = InFlight::default();
+        let first = running.turn("s", "k", SOON).await;
+        let long = Duration::from_mins(1);
+        let mut promoted = Box::pin(running.turn("s", "k", long));
+        let mut next = Box::pin(running.turn("s", "k", long));
+        assert!(futures_util::poll!(&mut promoted).is_pending());
+        assert!(futures_util::poll!(&mut next).is_pending());
+        drop(first);
+        let promoted = promoted.await;
+        assert!(promoted.is_some() && futures_util::poll!(&mut next).is_pending());
+        drop(promoted);
+        assert!(next.await.is_some());
+        assert!(running.calls.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
     async fn a_dropped_waiter_leaves_its_place_to_the_next() {
         let running = InFlight::default();
         let first = running.turn("s", "k", SOON).await;

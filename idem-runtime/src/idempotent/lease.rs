@@ -26,7 +26,8 @@ use crate::tx::Answer;
 /// What a probe has found out about a call that is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe<T> {
-    /// It happened, with this result: the call has ended with it.
+    /// It happened, with this result: the call has ended with it, and the body does not run. What the attempt had yet to do
+    /// after its outside call, such as a booking, the probe has done.
     Done(T),
     /// It certainly had no effect and never will have one: the body runs.
     Absent,

@@ -10,7 +10,7 @@ use super::answer::{self, Answer, CarriesError, Codec};
 use super::call::{Claimed, Opened, open};
 use super::final_error::{self, FinalError};
 use super::lease::{Leased, Probe, lease};
-use super::{Begin, OnExpired, Spec};
+use super::{Begin, LONGEST, OnExpired, Spec};
 use crate::attempt::Attempt;
 use crate::dialect::SqlDialect;
 use crate::engine::Idem;
@@ -90,9 +90,9 @@ impl<B, C, T: Answer, E: CarriesError> OnceCall<B, C, T, E> {
         Self { begin, spec: Spec::new(scope), calls, codec: answer::codec() }
     }
 
-    /// How long to wait for another call with the key, two seconds unless it is set.
+    /// How long to wait for another call with the key, two seconds unless it is set, and a day at most.
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.spec.wait = wait;
+        self.spec.wait = wait.min(LONGEST);
         self
     }
 
@@ -198,9 +198,9 @@ impl<'t, DB: SqlDialect, T: Answer, E: CarriesError> OnceCall<&'t Idem<DB>, One,
     /// Its body gets an [`Attempt`] instead of a transaction.
     ///
     /// A lease is renewed three times in its length for as long as the body runs. A lease of zero, or of less than a
-    /// millisecond, is over when it is written: the next call takes over.
+    /// millisecond, is over when it is written: the next call takes over. The longest is a day.
     pub fn lease(mut self, lease: Duration) -> LeasedCall<'t, DB, T, E> {
-        self.spec.lease = lease;
+        self.spec.lease = lease.min(LONGEST);
         LeasedCall { call: self }
     }
 }

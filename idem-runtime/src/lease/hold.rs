@@ -1,5 +1,7 @@
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::sql::SQL;
 use crate::dialect::SqlDialect;
@@ -34,7 +36,7 @@ impl Hold {
 
     pub(crate) fn seen_query<DB: SqlDialect>(&self) -> Result<Query<DB>, sqlx::Error> {
         let mut arguments = DB::Arguments::default();
-        bind_texts::<DB>(&mut arguments, &[&self.name, &self.owner])?;
+        bind_texts::<DB>(&mut arguments, &[&self.owner, &self.name])?;
         Ok((SQL.of(DB::DIALECT).seen, Some(arguments)))
     }
 

@@ -1,4 +1,5 @@
-//! The statements on `idem_lease`. Each commits by itself, but `renew` where it fences a transaction.
+//! The statements on `idem_lease`. Each commits by itself, but `renew` where it fences a transaction. Their times are those of
+//! the records' statements.
 
 use crate::dialect::PerDialect;
 
@@ -20,9 +21,9 @@ pub(crate) struct LockSql {
 pub(crate) const SQL: PerDialect<LockSql> = PerDialect {
     postgres: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = $2 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
+SELECT token, CASE WHEN owner = $1 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
   FROM idem_lease
- WHERE name = $1",
+ WHERE name = $2",
         take: "\
 UPDATE idem_lease
    SET owner = $1, token = token + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
@@ -43,32 +44,35 @@ UPDATE idem_lease
     },
     mysql: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = asked.owner THEN 1 END AS ours,
-       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased
-  FROM (SELECT ? AS name, ? AS owner) AS asked
-  STRAIGHT_JOIN idem_lease USING (name)",
+SELECT token, CASE WHEN owner = ? THEN 1 END AS ours, CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
+  FROM idem_lease
+ WHERE name = ?",
         take: "\
 UPDATE idem_lease
-   SET owner = ?, token = token + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
- WHERE name = ? AND lease_until <= SYSDATE(6)",
+   SET owner = ?, token = token + 1,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE name = ? AND lease_until <= UTC_TIMESTAMP(6)",
         insert: "\
 INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
-VALUES (?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, ?, SYSDATE(6))",
+VALUES (?, 1, UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND, ?,
+        UTC_TIMESTAMP(6))",
         renew: "\
 UPDATE idem_lease
-   SET lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+   SET lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ?",
         release: "\
 UPDATE idem_lease
-   SET owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+   SET owner = ?, lease_until = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ?",
     },
     sqlite: LockSql {
         seen: "\
-SELECT token, CASE WHEN owner = ?2 THEN 1 END AS ours,
+SELECT token, CASE WHEN owner = ?1 THEN 1 END AS ours,
        CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM idem_lease
- WHERE name = ?1",
+ WHERE name = ?2",
         take: "\
 UPDATE idem_lease
    SET owner = ?1, token = token + 1,

@@ -42,10 +42,11 @@ macro_rules! mysql_records {
         concat!(
             "\
 SELECT scope, `key`, status, attempt, owner, begun, fingerprint, result, result_type,
-       TIMESTAMPDIFF(MICROSECOND, created_at, SYSDATE(6)) DIV 1000 AS age_ms,
-       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), SYSDATE(6)) DIV 1000 AS unwritten_ms,
-       CASE WHEN lease_until > SYSDATE(6)
-            THEN TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), lease_until) DIV 1000 END AS lease_ms,
+       TIMESTAMPDIFF(MICROSECOND, created_at, UTC_TIMESTAMP(6)) DIV 1000 AS age_ms,
+       TIMESTAMPDIFF(MICROSECOND, COALESCE(updated_at, completed_at, created_at), UTC_TIMESTAMP(6)) DIV 1000
+         AS unwritten_ms,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6)
+            THEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_until) DIV 1000 END AS lease_ms,
        CAST(created_at AS CHAR) AS created_text,
        CAST(updated_at AS CHAR) AS updated_text,
        CAST(lease_until AS CHAR) AS lease_text
@@ -108,8 +109,8 @@ VALUES (clock_timestamp(), $1, $2, $3, $4, $5, $6, $7)",
     mysql: OperatorSql {
         open: mysql_records!(
             "\
-(status = 4 OR (status = 1 AND lease_until <= SYSDATE(6)))
-   AND created_at <= SYSDATE(6) - INTERVAL ? * 1000 MICROSECOND
+(status = 4 OR (status = 1 AND lease_until <= UTC_TIMESTAMP(6)))
+   AND created_at <= UTC_TIMESTAMP(6) - INTERVAL ? * 1000 MICROSECOND
  ORDER BY created_at, scope, `key`
  LIMIT 1000"
         ),
@@ -121,17 +122,17 @@ SELECT CAST(at AS CHAR) AS at_text, actor, action, reason, record, result
  ORDER BY id",
         complete: "\
 UPDATE idem_record
-   SET status = 2, result = ?, result_type = ?, owner = ?, lease_until = SYSDATE(6),
-       updated_at = SYSDATE(6), completed_at = SYSDATE(6), result_until = NULL, key_until = NULL
+   SET status = 2, result = ?, result_type = ?, owner = ?, lease_until = UTC_TIMESTAMP(6),
+       updated_at = UTC_TIMESTAMP(6), completed_at = UTC_TIMESTAMP(6), result_until = NULL, key_until = NULL
  WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
-   AND (? OR lease_until <= SYSDATE(6))",
+   AND (? OR lease_until <= UTC_TIMESTAMP(6))",
         release: "\
 DELETE FROM idem_record
  WHERE scope = ? AND `key` = ? AND owner = ? AND attempt = ? AND status = ? AND begun <=> ?
-   AND (? OR lease_until <= SYSDATE(6))",
+   AND (? OR lease_until <= UTC_TIMESTAMP(6))",
         enter: "\
 INSERT INTO idem_audit (at, actor, action, reason, scope, `key`, record, result)
-VALUES (SYSDATE(6), ?, ?, ?, ?, ?, ?, ?)",
+VALUES (UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?)",
     },
     sqlite: OperatorSql {
         open: sqlite_records!(

@@ -132,29 +132,29 @@ ON CONFLICT (scope, key) DO UPDATE
         claim: "\
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-VALUES (?, ?, 1, ?, ?, NOW(6))",
+VALUES (?, ?, 1, ?, ?, UTC_TIMESTAMP(6))",
         read: "\
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
-       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?
   LOCK IN SHARE MODE",
         look: "\
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= NOW(6) THEN 1 END AS gone,
-       CASE WHEN lease_until > NOW(6) THEN 1 END AS leased
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ? AND `key` = ?",
         end: "\
 UPDATE idem_record
-   SET status = ?, result = ?, result_type = ?, completed_at = NOW(6),
-       result_until = NOW(6) + INTERVAL ? SECOND,
-       key_until = NOW(6) + INTERVAL ? SECOND
+   SET status = ?, result = ?, result_type = ?, completed_at = UTC_TIMESTAMP(6),
+       result_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND,
+       key_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = 1",
         // Unlike INSERT IGNORE it hides no other error; what is a duplicate is told by its owner.
         claim_all: "\
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, NOW(6)
+SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, UTC_TIMESTAMP(6)
   FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
@@ -167,8 +167,8 @@ ON DUPLICATE KEY UPDATE owner = idem_record.owner",
         read_all: "\
 SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= NOW(6) THEN 1 END AS gone,
-       CASE WHEN seen.lease_until > NOW(6) THEN 1 END AS leased
+       CASE WHEN seen.result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
   FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
  CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
          nth FOR ORDINALITY,
@@ -184,13 +184,13 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
   STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
     ON record.scope = given.scope AND record.`key` = CAST(list.k AS BINARY)
    SET record.status = 2, record.result = list.result, record.result_type = given.result_type,
-       record.completed_at = NOW(6), record.result_until = NOW(6) + INTERVAL given.result_s SECOND,
-       record.key_until = NOW(6) + INTERVAL given.key_s SECOND
+       record.completed_at = UTC_TIMESTAMP(6), record.result_until = UTC_TIMESTAMP(6) + INTERVAL given.result_s SECOND,
+       record.key_until = UTC_TIMESTAMP(6) + INTERVAL given.key_s SECOND
  WHERE record.owner = given.owner AND record.status = 1",
         // The owner is asked in each assignment: a WHERE cannot be.
         doubt: "\
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, created_at)
-VALUES (?, ?, 4, ?, ?, NOW(6))
+VALUES (?, ?, 4, ?, ?, UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
        status = IF(owner = VALUES(owner), 4, status),
        result = IF(owner = VALUES(owner), NULL, result),

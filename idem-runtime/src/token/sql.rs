@@ -30,14 +30,14 @@ SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS us
     mysql: TokenSql {
         issue: "\
 INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)
-VALUES (?, ?, ?, SYSDATE(6), SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND)",
+VALUES (?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND)",
         consume: "\
 UPDATE idem_token
-   SET used_at = SYSDATE(6), used_by = ?
- WHERE hash = ? AND purpose = ? AND subject = ? AND used_at IS NULL AND expires_at > SYSDATE(6)",
+   SET used_at = UTC_TIMESTAMP(6), used_by = ?
+ WHERE hash = ? AND purpose = ? AND subject = ? AND used_at IS NULL AND expires_at > UTC_TIMESTAMP(6)",
         read: "\
 SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS used,
-       CASE WHEN expires_at <= SYSDATE(6) THEN 1 END AS expired
+       CASE WHEN expires_at <= UTC_TIMESTAMP(6) THEN 1 END AS expired
   FROM idem_token
  WHERE hash = ?
   LOCK IN SHARE MODE",

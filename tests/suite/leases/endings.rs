@@ -160,6 +160,8 @@ async fn a_commit_of_an_attempt_counts_as_begun<DB: Engine>(db: TestDb<DB>) -> T
                 let mut tx = attempt.tx().await?;
                 effect(&mut tx, "committed").await?;
                 tx.commit().await?;
+                // Nobody can take it back.
+                answer_is_refused(attempt.retract("tx").await)?;
                 Err(PayError::Refused)
             })
             .await;
@@ -167,6 +169,13 @@ async fn a_commit_of_an_attempt_counts_as_begun<DB: Engine>(db: TestDb<DB>) -> T
     recorded(&db, "committed", "4 1 [\"tx\"]").await?;
     ensure!(effects(&db).await? == "committed", "{}", effects(&db).await?);
     Ok(())
+}
+
+fn answer_is_refused(answer: Result<(), Error>) -> Result<(), PayError> {
+    match answer {
+        Err(Error::InvalidKey { .. }) => Ok(()),
+        other => Err(super::owners::failed(format!("{other:?}").into())),
+    }
 }
 
 /// A final error says that nothing is in doubt; one that idem has made is never taken for it.

@@ -23,6 +23,8 @@ pub(super) fn add(suite: &mut Suite) {
             a_lease_goes_on_while_its_body_runs,
             many_leases_are_renewed_beside_a_locked_one,
             a_lease_ends_with_its_call,
+            the_leases_of_one_engine_after_another_are_renewed,
+            a_lease_that_is_anothers_is_not_renewed,
             a_body_that_holds_a_transaction_is_told,
         ]
     );
@@ -136,7 +138,7 @@ async fn i4_another_tenants_record_is_not_touched<DB: Engine>(db: TestDb<DB>) ->
     Ok(())
 }
 
-fn answer_is_stale<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<(), PayError> {
+pub(super) fn answer_is_stale<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<(), PayError> {
     match answer {
         Err(Error::StaleOwner) => Ok(()),
         other => Err(failed(format!("{other:?}").into())),
@@ -161,7 +163,7 @@ async fn a_stale_owner_makes_no_outside_call<DB: Engine>(db: TestDb<DB>) -> Test
 }
 
 /// As another process does that takes a call over.
-async fn take_away<DB: Engine>(db: &TestDb<DB>, key: &str) -> TestResult {
+pub(super) async fn take_away<DB: Engine>(db: &TestDb<DB>, key: &str) -> TestResult {
     let update = format!("UPDATE idem_record SET owner = 'another' WHERE {} = '{key}'", key_column::<DB>());
     ensure!(db.execute(update).await? == 1, "there is a record");
     Ok(())
@@ -194,7 +196,7 @@ async fn lease_until<DB: Engine>(db: &TestDb<DB>, key: &str) -> Result<String, B
 }
 
 /// Waits until the lease of a record was renewed so often.
-async fn until_renewed<DB: Engine>(db: &TestDb<DB>, key: &str, times: usize) -> TestResult {
+pub(super) async fn until_renewed<DB: Engine>(db: &TestDb<DB>, key: &str, times: usize) -> TestResult {
     let renewed = async {
         for _ in 0..times {
             let before = lease_until(db, key).await?;
@@ -292,6 +294,52 @@ async fn a_lease_ends_with_its_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
         answer!(answer, Err(PayError::Refused));
         recorded(&db, &number.to_string(), "4 1 [\"bank.send\"]").await?;
     }
+    Ok(())
+}
+
+/// The task that renews them ends when it wakes and finds none; the next lease begins another one.
+async fn the_leases_of_one_engine_after_another_are_renewed<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(2).await?;
+    for number in 0..5 {
+        // It wakes as often as may be, and at least once before the next lease.
+        let call = idem.once(SCOPE, &number).lease(Duration::from_millis(30));
+        answer!(call.run(async |_| Ok::<_, PayError>(number)).await, Ok(result) if result == number);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    let call = idem.once(SCOPE, "last").lease(Duration::from_secs(2));
+    let sent: Sent = call
+        .run(async |_| {
+            until_renewed(&db, "last", 1).await.map_err(failed)?;
+            Ok(1)
+        })
+        .await;
+    answer!(sent, Ok(1));
+    Ok(())
+}
+
+/// A renewal is about one owner: a record that is another's by now is over when the other one says.
+async fn a_lease_that_is_anothers_is_not_renewed<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    const SHORT: Duration = Duration::from_secs(1);
+    let idem = db.idem(2).await?;
+    let beside = idem.once(SCOPE, "ours").lease(SHORT);
+    let stale: Sent = idem
+        .once(SCOPE, "of another")
+        .lease(SHORT)
+        .run(async |_| {
+            // Its attempt goes on, and with it what it takes for its lease.
+            let body = async |_| {
+                let update = "UPDATE idem_record SET owner = 'another', lease_until = '2026-01-01'";
+                let update = format!("{update} WHERE {} <> 'ours'", key_column::<DB>());
+                db.execute(update).await.map_err(failed)?;
+                let before = lease_until(&db, "of another").await.map_err(failed)?;
+                until_renewed(&db, "ours", 3).await.map_err(failed)?;
+                let after = lease_until(&db, "of another").await.map_err(failed)?;
+                if after == before { Ok(1) } else { Err(failed(format!("{after}, not {before}").into())) }
+            };
+            beside.run(body).await
+        })
+        .await;
+    answer!(stale, Err(PayError::Idem(Error::StaleOwner)));
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use super::owners::failed;
 use super::{LONG, SCOPE, abandoned, key_column, record, recorded};
 use crate::acts::{Gate, run, until_waiting};
 use crate::answers::answer;
+use crate::joining::first_and_joined;
 use crate::settle::PayError;
 use crate::support::{Engine, Suite, TASKS, TestDb, TestResult, ensure, on_engines, on_every_engine, release_together};
 
@@ -31,6 +32,7 @@ pub(super) fn add(suite: &mut Suite) {
             the_record_of_a_transaction_is_never_taken_over,
             another_process_is_waited_for,
             one_lease_for_a_thousand_duplicates,
+            whoever_has_joined_asks_nobody,
         ]
     );
     on_engines!(
@@ -240,6 +242,10 @@ async fn a_probe_settles_or_releases<DB: Engine>(db: TestDb<DB>) -> TestResult {
         ensure!(seen == "4 2 [\"bank.send\"] leased [\"bank.send\"]", "{key}: {seen}");
         ensure!(record(&db, key).await?.starts_with(left), "{key}: {}", record(&db, key).await?);
     }
+    // Whoever comes next asks again at once.
+    for key in ["unknown", "error"] {
+        recorded(&db, key, "4 2 [\"bank.send\"]").await?;
+    }
     // Nothing had begun: there is nothing to ask.
     abandoned(&db, "nothing", &[]).await?;
     let call = idem.once(SCOPE, "nothing").payload(&1_i64).lease(LONG);
@@ -347,5 +353,20 @@ async fn one_lease_for_a_thousand_duplicates<DB: Engine>(db: TestDb<DB>) -> Test
         answer!(answer, Ok(1));
     }
     ensure!(ran.load(Ordering::SeqCst) == 1, "{ran:?} ran");
+    Ok(())
+}
+
+/// It hears how the call has ended, or what it has found.
+async fn whoever_has_joined_asks_nobody<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let idem = db.idem(1).await?;
+    let call = || {
+        let call = idem.once(SCOPE, "k").payload(&1_i64).wait(Duration::from_mins(1)).lease(LONG);
+        call.run(async |_| Ok::<i64, PayError>(1))
+    };
+    for _ in 0..2 {
+        let (first, joined) = first_and_joined(&idem, call(), call()).await?;
+        answer!(first, Ok(1));
+        answer!(joined, Ok(1));
+    }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub(crate) use count::{StatementTable, count_statements};
 pub(crate) use cut::{Ended, drop_at_every_await, leave_one_operation};
 pub(crate) use engines::{Engine, TestDb};
 pub(crate) use kill::{Errand, Killable, kill_at_every_step, kill_at_steps};
-pub(crate) use proxy::Proxy;
+pub(crate) use proxy::{Held, Proxy};
 pub(crate) use race::{ROUNDS, TASKS, release_together};
 pub(crate) use scenario::{Called, NoAnswer, Scenario};
 pub(crate) use sql::sql;

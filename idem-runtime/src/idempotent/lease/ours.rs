@@ -92,10 +92,14 @@ impl<DB: SqlDialect> Ours<DB> {
 
     async fn store(&self, ending: &Ending) -> Result<(), Error> {
         let Some(Held { idem, .. }) = &self.held else { return Err(Error::StaleOwner) };
-        ending.fit_alone(idem).await?;
         let claim = &self.hold.claim;
+        ending.fit_alone(claim.spec.lease, idem).await?;
         let stored = idem.ask_alone(claim.spec.lease, || claim.complete_query::<DB>(ending)).await?;
-        if stored.rows_affected() == 1 || self.is_stored(idem).await? { Ok(()) } else { Err(Error::StaleOwner) }
+        if stored.rows_affected() == 1 || self.is_stored(idem).await.map_err(unknown)? {
+            Ok(())
+        } else {
+            Err(Error::StaleOwner)
+        }
     }
 
     /// Whether a try before this one has stored it, to which we had no answer.
@@ -104,6 +108,14 @@ impl<DB: SqlDialect> Ours<DB> {
         let seen = Seen::read(claim.spec.scope, &claim.key, &mut lent).await.map_err(Error::statement::<DB>)?;
         let is_ended = |seen: Seen| matches!(seen.record.status, Status::Completed | Status::Failed);
         Ok(seen.is_some_and(|seen| seen.owner == claim.owner && is_ended(seen)))
+    }
+}
+
+/// Nobody could be asked whether it is stored.
+fn unknown(error: Error) -> Error {
+    match error {
+        Error::Retry(source) | Error::Database(source) => Error::UnknownCommit(source),
+        other => other,
     }
 }
 

@@ -20,8 +20,9 @@ pub(crate) struct LeaseSql {
     pub(crate) let_go: &'static str,
 }
 
-// MySQL's `NOW` is the moment at which a statement began: written after a wait for a lock, a lease would be over. `SYSDATE`
-// is the moment at which it is asked, and so are `clock_timestamp` and, once the writer's lock is there, SQLite's 'now'.
+// MySQL's `UTC_TIMESTAMP` and `NOW` are the moment at which a statement began: written after a wait for a lock, a lease
+// would be over. `SYSDATE` is the moment at which it is asked, in the session's time zone, which its distance from `NOW` is
+// not in. `clock_timestamp` is that moment too, and so is, once the writer's lock is there, SQLite's 'now'.
 pub(crate) const SQL: PerDialect<LeaseSql> = PerDialect {
     postgres: LeaseSql {
         lease: "\
@@ -75,21 +76,26 @@ UPDATE idem_record
         lease: "\
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 INSERT INTO idem_record (scope, `key`, status, fingerprint, owner, attempt, lease_until, created_at, updated_at)
-VALUES (?, ?, 1, ?, ?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, SYSDATE(6), SYSDATE(6))",
+VALUES (?, ?, 1, ?, ?, 1,
+        UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
         seen: "\
-SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= SYSDATE(6) THEN 1 END AS gone,
-       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased, owner, attempt, begun
+SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased, owner, attempt, begun
   FROM idem_record
  WHERE scope = ? AND `key` = ?",
         take_over: "\
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 UPDATE idem_record
-   SET owner = ?, attempt = attempt + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND,
-       updated_at = SYSDATE(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= SYSDATE(6)",
+   SET owner = ?, attempt = attempt + 1,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= UTC_TIMESTAMP(6)",
         mark: "\
 UPDATE idem_record
-   SET status = ?, begun = ?, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+   SET status = ?, begun = ?,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4)",
         // Without waiting for a record that is locked, on MariaDB: each is then renewed by itself.
         renew: "\
@@ -101,20 +107,22 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          lease_ms BIGINT PATH '$[3]')) AS list
   STRAIGHT_JOIN idem_record AS record FORCE INDEX (PRIMARY)
     ON record.scope = CAST(list.scope AS BINARY) AND record.`key` = CAST(list.k AS BINARY)
-   SET record.lease_until = SYSDATE(6) + INTERVAL list.lease_ms * 1000 MICROSECOND, record.updated_at = SYSDATE(6)
+   SET record.lease_until = UTC_TIMESTAMP(6)
+         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + list.lease_ms * 1000 MICROSECOND,
+       record.updated_at = UTC_TIMESTAMP(6)
  WHERE record.owner = list.owner AND record.status IN (1, 4)",
         complete: "\
 UPDATE idem_record
-   SET status = ?, result = ?, result_type = ?, completed_at = SYSDATE(6), updated_at = SYSDATE(6),
-       result_until = SYSDATE(6) + INTERVAL ? SECOND,
-       key_until = SYSDATE(6) + INTERVAL ? SECOND
+   SET status = ?, result = ?, result_type = ?, completed_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6),
+       result_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND,
+       key_until = UTC_TIMESTAMP(6) + INTERVAL ? SECOND
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4)",
         release: "\
 DELETE FROM idem_record
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4)",
         let_go: "\
 UPDATE idem_record
-   SET status = 4, begun = ?, owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+   SET status = 4, begun = ?, owner = ?, lease_until = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4)",
     },
     sqlite: LeaseSql {
