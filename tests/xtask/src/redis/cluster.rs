@@ -10,8 +10,6 @@ use crate::server::{Kind, Place, Server, free_ports};
 
 const KIND: Kind = Kind { name: "Redis Cluster", account: "redis", stop: Signal::TERM, orphaned: "KILL" };
 
-const ADDRESS: &str = "127.0.0.1";
-
 /// The first and the last slot of each node.
 const SLOTS: [[&str; 2]; 3] = [["0", "5460"], ["5461", "10922"], ["10923", "16383"]];
 
@@ -50,7 +48,7 @@ impl Cluster {
     fn introduce(&self) -> Result<()> {
         for (index, node) in self.nodes.iter().enumerate() {
             for Node { port, bus, .. } in &self.nodes[index + 1..] {
-                self.tell(node, &["MEET", ADDRESS, &port.to_string(), &bus.to_string()])?;
+                self.tell(node, &["MEET", "127.0.0.1", &port.to_string(), &bus.to_string()])?;
             }
         }
         Ok(())
@@ -84,12 +82,7 @@ impl Cluster {
 impl Node {
     /// What the cluster tells a node is kept in its own folder, in `nodes.conf`.
     fn start(programs: &Programs, port: u16, bus: u16) -> Result<Self> {
-        let settings = [
-            ["--cluster-enabled", "yes"],
-            ["--cluster-port", &bus.to_string()],
-            // A node that nobody has met does not know the address at which it is to be found.
-            ["--cluster-announce-ip", ADDRESS],
-        ];
+        let settings = [["--cluster-enabled", "yes"], ["--cluster-port", &bus.to_string()]];
         let server = programs.start(Place::new(&KIND)?, &port.to_string(), &settings)?;
         Ok(Self { server, port, bus })
     }
