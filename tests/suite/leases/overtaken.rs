@@ -37,6 +37,8 @@ async fn a_takeover_misses_what_was_not_seen<DB: Engine>(db: TestDb<DB>) -> Test
     let (first, second) = (db.idem(2).await?, db.idem(2).await?);
     for (key, change, expected) in [
         ("owner", "owner = 'pid 2', attempt = 7, begun = '[\"a\",\"b\"]'", Some("8 [\"a\", \"b\"]")),
+        ("begun", "begun = '[\"a\",\"b\"]'", Some("2 [\"a\", \"b\"]")),
+        ("attempt", "attempt = 5", Some("6 [\"a\"]")),
         ("status", "status = 1, attempt = 7, begun = NULL", Some("8 []")),
         ("lease", "lease_until = '2200-01-01'", Some("its owner's")),
         ("of a transaction", "attempt = 0", None),
