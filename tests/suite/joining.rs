@@ -251,7 +251,7 @@ pub(crate) async fn create_child<DB: Engine>(db: &TestDb<DB>) -> TestResult {
     db.execute(format!("CREATE TABLE child (id BIGINT NOT NULL REFERENCES parent (id) {deferred})")).await.map(drop)
 }
 
-/// Does what the COMMIT fails for. On MySQL, which has no such thing, the transaction is given up, and the body is silent.
+/// Does what the COMMIT fails for. MySQL has no such thing: there the transaction is given up, and the body is silent.
 pub(crate) async fn cannot_be_committed<DB: Engine>(tx: &mut Tx<'_, DB>) -> Result<(), PayError> {
     match DB::DIALECT {
         Dialect::Postgres | Dialect::Sqlite => run(tx, "INSERT INTO child (id) VALUES (1)").await?,

@@ -1025,42 +1025,45 @@ VALUES (UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?);
 
 -- record: token, issue
 INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)
-VALUES (?, ?, ?, SYSDATE(6), SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND);
+VALUES (?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND);
 
 -- record: token, consume
 UPDATE idem_token
-   SET used_at = SYSDATE(6), used_by = ?
- WHERE hash = ? AND purpose = ? AND subject = ? AND used_at IS NULL AND expires_at > SYSDATE(6);
+   SET used_at = UTC_TIMESTAMP(6), used_by = ?
+ WHERE hash = ? AND purpose = ? AND subject = ? AND used_at IS NULL AND expires_at > UTC_TIMESTAMP(6);
 
 -- record: token, read
 SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS used,
-       CASE WHEN expires_at <= SYSDATE(6) THEN 1 END AS expired
+       CASE WHEN expires_at <= UTC_TIMESTAMP(6) THEN 1 END AS expired
   FROM idem_token
  WHERE hash = ?
   LOCK IN SHARE MODE;
 
 -- record: lease, seen
-SELECT token, CASE WHEN owner = asked.owner THEN 1 END AS ours,
-       CASE WHEN lease_until > SYSDATE(6) THEN 1 END AS leased
-  FROM (SELECT ? AS name, ? AS owner) AS asked
-  STRAIGHT_JOIN idem_lease USING (name);
+SELECT token, CASE WHEN owner = ? THEN 1 END AS ours, CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
+  FROM idem_lease
+ WHERE name = ?;
 
 -- record: lease, take
 UPDATE idem_lease
-   SET owner = ?, token = token + 1, lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
- WHERE name = ? AND lease_until <= SYSDATE(6);
+   SET owner = ?, token = token + 1,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE name = ? AND lease_until <= UTC_TIMESTAMP(6);
 
 -- record: lease, insert
 INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
-VALUES (?, 1, SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, ?, SYSDATE(6));
+VALUES (?, 1, UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND, ?,
+        UTC_TIMESTAMP(6));
 
 -- record: lease, renew
 UPDATE idem_lease
-   SET lease_until = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND, updated_at = SYSDATE(6)
+   SET lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ?;
 
 -- record: lease, release
 UPDATE idem_lease
-   SET owner = ?, lease_until = SYSDATE(6), updated_at = SYSDATE(6)
+   SET owner = ?, lease_until = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ?;
 

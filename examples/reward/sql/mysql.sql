@@ -65,6 +65,22 @@ CREATE TABLE IF NOT EXISTS idem_audit (
     result       LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- what it was completed with
     KEY idem_audit_key (scope, `key`)
 ) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS idem_token (
+    hash         CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, -- the SHA-256 of the token
+    purpose      VARBINARY(191) NOT NULL,
+    subject      VARBINARY(512) NOT NULL, -- whom it was issued to
+    created_at   DATETIME(6) NOT NULL,
+    expires_at   DATETIME(6) NOT NULL,
+    used_at      DATETIME(6),
+    used_by      VARBINARY(512) -- the request that has used it, if it said which it is
+) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS idem_lease (
+    name         VARBINARY(512) NOT NULL PRIMARY KEY,
+    owner        VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    token        BIGINT NOT NULL, -- rises with each owner
+    lease_until  DATETIME(6) NOT NULL,
+    updated_at   DATETIME(6) NOT NULL
+) ENGINE = InnoDB;
 
 -- record: claim
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
@@ -247,3 +263,47 @@ DELETE FROM idem_record
 -- record: operator, enter
 INSERT INTO idem_audit (at, actor, action, reason, scope, `key`, record, result)
 VALUES (UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?);
+
+-- record: token, issue
+INSERT INTO idem_token (hash, purpose, subject, created_at, expires_at)
+VALUES (?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND);
+
+-- record: token, consume
+UPDATE idem_token
+   SET used_at = UTC_TIMESTAMP(6), used_by = ?
+ WHERE hash = ? AND purpose = ? AND subject = ? AND used_at IS NULL AND expires_at > UTC_TIMESTAMP(6);
+
+-- record: token, read
+SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS used,
+       CASE WHEN expires_at <= UTC_TIMESTAMP(6) THEN 1 END AS expired
+  FROM idem_token
+ WHERE hash = ?
+  LOCK IN SHARE MODE;
+
+-- record: lease, seen
+SELECT token, CASE WHEN owner = ? THEN 1 END AS ours, CASE WHEN lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
+  FROM idem_lease
+ WHERE name = ?;
+
+-- record: lease, take
+UPDATE idem_lease
+   SET owner = ?, token = token + 1,
+       lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE name = ? AND lease_until <= UTC_TIMESTAMP(6);
+
+-- record: lease, insert
+INSERT INTO idem_lease (owner, token, lease_until, name, updated_at)
+VALUES (?, 1, UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND, ?,
+        UTC_TIMESTAMP(6));
+
+-- record: lease, renew
+UPDATE idem_lease
+   SET lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
+       updated_at = UTC_TIMESTAMP(6)
+ WHERE name = ? AND owner = ?;
+
+-- record: lease, release
+UPDATE idem_lease
+   SET owner = ?, lease_until = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
+ WHERE name = ? AND owner = ?;

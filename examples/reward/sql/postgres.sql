@@ -290,9 +290,9 @@ SELECT purpose, subject, used_by, CASE WHEN used_at IS NOT NULL THEN 1 END AS us
  WHERE hash = $1;
 
 -- record: lease, seen
-SELECT token, CASE WHEN owner = $2 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
+SELECT token, CASE WHEN owner = $1 THEN 1 END AS ours, CASE WHEN lease_until > clock_timestamp() THEN 1 END AS leased
   FROM idem_lease
- WHERE name = $1;
+ WHERE name = $2;
 
 -- record: lease, take
 UPDATE idem_lease

@@ -22,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) attempt: i64,
     /// What may have happened already.
     pub(crate) begun: Vec<String>,
+    /// The same as it is stored.
+    stored_begun: Option<String>,
 }
 
 /// A statement of a length that is not fixed, and its parameters.
@@ -40,12 +42,14 @@ impl Seen {
     }
 
     fn of<DB: SqlDialect>(row: &DB::Row) -> Result<Self, sqlx::Error> {
-        let begun = DB::text(row, "begun")?.map(|list| serde_json::from_str(&list)).transpose();
+        let stored_begun = DB::text(row, "begun")?;
+        let begun = stored_begun.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
             record: Record::of::<DB>(row)?,
             owner: DB::text(row, "owner")?.unwrap_or_default(),
             attempt: DB::integer(row, "attempt")?.unwrap_or_default(),
             begun: begun.map_err(|error| sqlx::Error::Decode(error.into()))?.unwrap_or_default(),
+            stored_begun,
         })
     }
 }
@@ -63,6 +67,8 @@ impl Claim {
         bind::<DB, _>(&mut arguments, &self.lease_ms())?;
         bind_texts::<DB>(&mut arguments, &[self.spec.scope, &self.key, &seen.owner])?;
         bind::<DB, _>(&mut arguments, &seen.record.status.number())?;
+        bind::<DB, _>(&mut arguments, &seen.attempt)?;
+        bind::<DB, _>(&mut arguments, &seen.stored_begun)?;
         Ok((record_sql::waiting(DB::DIALECT, SQL.of(DB::DIALECT).take_over, wait), Some(arguments)))
     }
 

@@ -37,8 +37,10 @@ async fn a_takeover_misses_what_was_not_seen<DB: Engine>(db: TestDb<DB>) -> Test
     let (first, second) = (db.idem(2).await?, db.idem(2).await?);
     for (key, change, expected) in [
         ("owner", "owner = 'pid 2', attempt = 7, begun = '[\"a\",\"b\"]'", Some("8 [\"a\", \"b\"]")),
+        ("begun", "begun = '[\"a\",\"b\"]'", Some("2 [\"a\", \"b\"]")),
+        ("attempt", "attempt = 5", Some("6 [\"a\"]")),
         ("status", "status = 1, attempt = 7, begun = NULL", Some("8 []")),
-        ("lease", "lease_until = '2200-01-01'", Some("8 [\"a\"]")),
+        ("lease", "lease_until = '2200-01-01'", Some("its owner's")),
         ("of a transaction", "attempt = 0", None),
     ] {
         abandoned(&db, key, &["a"]).await?;
@@ -55,8 +57,9 @@ async fn a_takeover_misses_what_was_not_seen<DB: Engine>(db: TestDb<DB>) -> Test
         until_waiting(&db, 1).await?;
         rival.commit().await?;
         if key == "lease" {
-            let over = "SET lease_until = '2026-01-01', attempt = 7 WHERE owner = 'pid 1'";
-            ensure!(db.execute(format!("UPDATE idem_record {over}")).await? == 1, "taken over before its time");
+            let ended = "status = 2, result = '\"its owner''s\"', completed_at = '2026-01-01'";
+            let ended = format!("UPDATE idem_record SET {ended} WHERE owner = 'pid 1' AND attempt = 1");
+            ensure!(db.execute(ended).await? == 1, "taken over before its time");
         }
         match (next.await?, expected) {
             (Ok(found), Some(expected)) if found == expected => {}
@@ -67,7 +70,7 @@ async fn a_takeover_misses_what_was_not_seen<DB: Engine>(db: TestDb<DB>) -> Test
     Ok(())
 }
 
-/// While its body works, a transaction keeps nobody from the record: a lease is renewed, and a call that is taken away is.
+/// While its body works, a transaction keeps nobody from the record: its lease is renewed, and it can be taken away.
 async fn a_fence_is_the_last_statement<DB: Engine>(db: TestDb<DB>) -> TestResult {
     const PATIENCE: Duration = Duration::from_secs(20);
     let idem = db.idem(2).await?;

@@ -39,7 +39,8 @@ SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock
 UPDATE idem_record
    SET owner = $1, attempt = attempt + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
        updated_at = clock_timestamp()
- WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt > 0 AND lease_until <= clock_timestamp()",
+ WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt = $7 AND attempt > 0
+   AND begun IS NOT DISTINCT FROM $8 AND lease_until <= clock_timestamp()",
         mark: "\
 UPDATE idem_record
    SET status = $1, begun = $2, lease_until = clock_timestamp() + $3::bigint * INTERVAL '1 millisecond',
@@ -90,7 +91,8 @@ UPDATE idem_record
    SET owner = ?, attempt = attempt + 1,
        lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
        updated_at = UTC_TIMESTAMP(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= UTC_TIMESTAMP(6)",
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt = ? AND attempt > 0
+   AND begun <=> ? AND lease_until <= UTC_TIMESTAMP(6)",
         mark: "\
 UPDATE idem_record
    SET status = ?, begun = ?,
@@ -142,8 +144,8 @@ UPDATE idem_record
    SET owner = ?1, attempt = attempt + 1,
        lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'),
        updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt > 0
-   AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now')",
+ WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt = ?7 AND attempt > 0
+   AND begun IS ?8 AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now')",
         mark: "\
 UPDATE idem_record
    SET status = ?1, begun = ?2, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?3 / 1000.0) || ' seconds'),
