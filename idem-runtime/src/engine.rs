@@ -1,6 +1,7 @@
 //! The engine: a pool, and what calls of one process know of one another.
 
 mod alone;
+mod gated;
 mod heartbeat;
 mod in_flight;
 mod inside;
@@ -19,6 +20,8 @@ use crate::schema;
 use crate::tx::{Lent, Root, Tx};
 
 pub(crate) use alone::UNTIL_NOW;
+use gated::Gated;
+pub(crate) use gated::Passed;
 pub(crate) use heartbeat::{Beating, Heartbeat, Quiet};
 pub(crate) use in_flight::{InFlight, Joined, Turn};
 pub(crate) use inside::{Inside, Open};
@@ -50,6 +53,7 @@ struct Engine<DB: SqlDialect> {
     in_flight: InFlight,
     heartbeat: Heartbeat<DB>,
     replays: Replays,
+    gated: Gated,
     result_limit: usize,
 }
 
@@ -60,6 +64,7 @@ pub struct Builder<DB: SqlDialect> {
     pool: Pool<DB>,
     result_limit: usize,
     replays: Replays,
+    gated: Gated,
 }
 
 /// A record is read again by every duplicate and kept for long: what is larger has a better place, and the result says
@@ -69,7 +74,7 @@ const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 impl<DB: SqlDialect> Idem<DB> {
     /// Begins with the pool whose database holds the rows and the records.
     pub fn builder(pool: Pool<DB>) -> Builder<DB> {
-        Builder { pool, result_limit: RESULT_LIMIT, replays: Replays::default() }
+        Builder { pool, result_limit: RESULT_LIMIT, replays: Replays::default(), gated: Gated::default() }
     }
 
     /// The pool it was built with.
@@ -171,10 +176,14 @@ impl<DB: SqlDialect> Idem<DB> {
     /// An engine as it was asked for; `beats` is for its heartbeat.
     fn over(asked: Builder<DB>, beats: Pool<DB>, writer: Option<Arc<Mutex<()>>>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let Builder { pool, result_limit, replays } = asked;
+        let Builder { pool, result_limit, replays, gated } = asked;
         let (id, in_flight) = (NEXT.fetch_add(1, Ordering::Relaxed), InFlight::default());
         let heartbeat = Heartbeat::new(beats, writer.clone());
-        Self { engine: Arc::new(Engine { pool, id, writer, in_flight, heartbeat, replays, result_limit }) }
+        Self { engine: Arc::new(Engine { pool, id, writer, in_flight, heartbeat, replays, gated, result_limit }) }
+    }
+
+    pub(crate) fn gated(&self) -> &Gated {
+        &self.engine.gated
     }
 
     pub(crate) fn replays(&self) -> &Replays {
@@ -229,6 +238,13 @@ impl<DB: SqlDialect> Builder<DB> {
     #[cfg(feature = "cache")]
     pub fn replay_cache(mut self, bytes: u64) -> Self {
         self.replays = Replays::of(bytes);
+        self
+    }
+
+    /// Puts a [`Gate`](crate::gate::Gate) before the calls that begin on the engine: functions and blocks, not batches.
+    #[cfg(feature = "redis")]
+    pub fn gate(mut self, gate: crate::gate::Gate) -> Self {
+        self.gated = Gated(Some(gate));
         self
     }
 

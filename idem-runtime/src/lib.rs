@@ -11,6 +11,8 @@ mod engine;
 mod error;
 mod fingerprint;
 mod finish;
+#[cfg(feature = "redis")]
+pub mod gate;
 mod hexadecimal;
 mod idempotent;
 mod json;

@@ -15,6 +15,7 @@ mod endings;
 mod failures;
 mod fingerprints;
 mod foreign;
+mod gates;
 mod guard;
 mod interleavings;
 mod isolation;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     failures::add(&mut suite);
     fingerprints::add(&mut suite);
     foreign::add(&mut suite);
+    gates::add(&mut suite);
     guard::add(&mut suite);
     interleavings::add(&mut suite);
     isolation::add(&mut suite);

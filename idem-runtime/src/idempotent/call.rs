@@ -5,7 +5,7 @@ use super::answer::Codec;
 use super::{Begin, Spec, end};
 use crate::backoff;
 use crate::dialect::SqlDialect;
-use crate::engine::{Idem, Inside, Joined, Turn};
+use crate::engine::{Idem, Inside, Joined, Passed, Turn};
 use crate::error::Error;
 use crate::fingerprint::{self, Fingerprint};
 use crate::key::Key;
@@ -42,6 +42,15 @@ struct Own<'t, DB: SqlDialect> {
     idem: &'t Idem<DB>,
     /// Those that have joined it hear from here how it has ended.
     turn: Turn,
+    passed: Passed,
+}
+
+impl<DB: SqlDialect> Own<'_, DB> {
+    /// A record that is committed answers whoever has joined, and those who come later.
+    fn tell(self, record: Arc<Record>) {
+        self.passed.ended(&record);
+        self.turn.tell(record);
+    }
 }
 
 /// Claims the key or finds what an earlier call left.
@@ -131,12 +140,18 @@ async fn claim_first<DB: SqlDialect>(idem: &Idem<DB>, claim: Claim) -> Result<Fo
         Joined::Ended(record) => return Ok(Found::Theirs(Theirs { record, claim, committed: true })),
         Joined::Waited(time) => return Err(in_progress(time)),
     };
-    if claim.spec.reads_first
-        && let Some(record) = look(idem, &claim).await?
-    {
-        return Tried::Theirs(record).found(claim, Some(Own { idem, turn }));
+    let passed = idem.gated().enter(&claim).await;
+    if let Some(record) = passed.record() {
+        turn.tell(Arc::clone(&record));
+        return Ok(Found::Theirs(Theirs { record, claim, committed: true }));
     }
-    claim_in_turn(Own { idem, turn }, claim, until).await
+    if claim.spec.reads_first || passed.says_ended() {
+        match look(idem, &claim).await? {
+            Some(record) => return Tried::Theirs(record).found(claim, Some(Own { idem, turn, passed })),
+            None => passed.note_false_hint(),
+        }
+    }
+    claim_in_turn(Own { idem, turn, passed }, claim, until).await
 }
 
 /// What the database gives up before the body ran is tried again.
@@ -196,7 +211,7 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
                 let (record, committed) = (Arc::new(record), own.is_some());
                 if let Some(own) = own.filter(|_| record.answer.is_some()) {
                     own.idem.replays().keep_found(&claim, &record);
-                    own.turn.tell(Arc::clone(&record));
+                    own.tell(Arc::clone(&record));
                 }
                 Ok(Found::Theirs(Theirs { record, claim, committed }))
             }
@@ -297,7 +312,7 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
                 if let (Some(ending), Some(own)) = (ended, own) {
                     let record = Arc::new(ending.recorded(claim.fingerprint.clone()));
                     own.idem.replays().keep(&claim, &record);
-                    own.turn.tell(record);
+                    own.tell(record);
                 }
                 Ok(())
             }

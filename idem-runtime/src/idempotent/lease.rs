@@ -13,7 +13,7 @@ use super::call::{Opened, Theirs, in_progress};
 use super::{OnExpired, Spec};
 use crate::attempt::{Attempt, Hold};
 use crate::dialect::{Class, SqlDialect};
-use crate::engine::{Idem, Inside, Joined, Turn, UNTIL_NOW};
+use crate::engine::{Idem, Inside, Joined, Passed, Turn, UNTIL_NOW};
 use crate::error::Error;
 use crate::fingerprint::{self, Fingerprint};
 use crate::finish::FinishOnDrop;
@@ -78,7 +78,10 @@ async fn claim<DB: SqlDialect>(
     }
     let until = Instant::now() + spec.wait;
     match idem.in_flight().join(spec.scope, &claim.key, spec.wait).await {
-        Joined::Turn(turn) => Claiming { idem, claim, until, turn }.claim().await,
+        Joined::Turn(turn) => {
+            let passed = idem.gated().enter(&claim).await;
+            Claiming { idem, claim, until, turn, passed }.claim().await
+        }
         Joined::Ended(record) => Ok(Found::Theirs(Theirs { record, claim, committed: true })),
         Joined::Waited(time) => Err(in_progress(time)),
     }
@@ -90,6 +93,7 @@ struct Claiming<'t, DB: SqlDialect> {
     claim: Claim,
     until: Instant,
     turn: Turn,
+    passed: Passed,
 }
 
 /// What to do about a record that is there.
@@ -108,7 +112,12 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     /// Until the call is ours, or there is an answer. Between two looks no connection is held.
     async fn claim(self) -> Result<Found<'t, DB>, Error> {
         let mut pauses = pauses();
+        if let Some(record) = self.passed.record() {
+            self.turn.tell(Arc::clone(&record));
+            return Ok(Found::Theirs(Theirs { record, claim: self.claim, committed: true }));
+        }
         if !self.claim.spec.reads_first
+            && !self.passed.says_ended()
             && let Some(ours) = self.insert().await?
         {
             return Ok(self.leased(ours));
@@ -117,7 +126,10 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
             let seen = self.look().await?;
             let next = seen.as_ref().map(|seen| self.next(seen)).transpose()?;
             let ours = match (seen, next) {
-                (None, _) => self.insert().await?,
+                (None, _) => {
+                    self.passed.note_false_hint();
+                    self.insert().await?
+                }
                 (Some(seen), Some(Next::TakeOver)) => self.take_over(seen).await?,
                 (Some(seen), Some(Next::Ours)) => Some(Ours::of(self.idem, &self.claim, seen)),
                 (Some(seen), Some(Next::Answer)) => return Ok(self.theirs(seen)),
@@ -178,7 +190,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     }
 
     fn leased(self, mut ours: Ours<DB>) -> Found<'t, DB> {
-        ours.turn = Some(self.turn);
+        ours.turn = Some((self.turn, self.passed));
         let inside = Inside::opening(self.idem.id());
         let in_doubt = !ours.hold.begun().names().is_empty();
         let attempt = Attempt::new(self.idem, Arc::clone(&ours.hold), inside.clone());
@@ -189,6 +201,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
         let record = Arc::new(seen.record);
         if record.answer.is_some() {
             self.idem.replays().keep_found(&self.claim, &record);
+            self.passed.ended(&record);
             self.turn.tell(Arc::clone(&record));
         }
         Found::Theirs(Theirs { record, claim: self.claim, committed: true })

@@ -38,7 +38,7 @@ fn instructions(package: &str) -> String {
         "`{package}` is not installed, and cannot be installed from here: \
          that takes apt-get and root, or sudo without a password\n\
          help: on Debian or Ubuntu: `sudo apt-get install {package}`; \
-         elsewhere install PostgreSQL 15 or newer with its contrib modules, and MariaDB 10.6 or newer, \
-         so that `pg_config`, `mariadbd` and `mariadb-install-db` are in PATH"
+         elsewhere install PostgreSQL 15 or newer with its contrib modules, MariaDB 10.6 or newer, and Redis 7.0 or \
+         newer, so that `pg_config`, `mariadbd`, `mariadb-install-db`, `redis-server` and `redis-cli` are in PATH"
     )
 }

@@ -6,6 +6,7 @@ mod install;
 mod mariadb;
 mod postgres;
 mod programs;
+mod redis;
 mod server;
 mod servers;
 mod step;

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use rustix::process::Signal;
 
-use crate::server::{Kind, Place, Server, free_port};
+use crate::server::{Kind, Place, Server, free_ports};
 use crate::{install, programs};
 
 const KIND: Kind = Kind { name: "MariaDB", account: "mysql", stop: Signal::TERM, orphaned: "KILL" };
@@ -42,7 +42,7 @@ pub(crate) fn start() -> Result<(Server, String)> {
     let programs = install::find_or_install("mariadb-server", find)?;
     let place = Place::new(&KIND)?;
     initialize(&place, &programs)?;
-    let port = free_port()?.to_string();
+    let [port] = free_ports()?.map(|port| port.to_string());
     let mut probe = probe(&place, &programs);
     let mut command = place.command(&programs.server)?;
     command.arg("--no-defaults").args(SETTINGS).args([

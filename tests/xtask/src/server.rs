@@ -19,7 +19,7 @@ use crate::{child, programs};
 pub(crate) struct Kind {
     /// Its name in messages.
     pub(crate) name: &'static str,
-    /// The account that runs it when xtask is root, because neither server agrees to be root.
+    /// The account that runs it when xtask is root, because no server is to be root and most refuse to be.
     pub(crate) account: &'static str,
     /// The signal on which it ends at once and in order.
     pub(crate) stop: Signal,
@@ -133,15 +133,21 @@ impl Server {
         command.process_group(0);
         let process = child::spawn(command)?;
         let mut server = Self { place, process };
-        server.wait_until_ready(probe)?;
+        probe.stdout(Stdio::null()).stderr(Stdio::null());
+        server.wait_until(|| Ok(probe.status()?.success()))?;
         Ok(server)
     }
 
-    fn wait_until_ready(&mut self, probe: &mut Command) -> Result<()> {
+    /// The server's folder.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Waits as long as the server runs, within a bound.
+    pub(crate) fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
         const BOUND: Duration = Duration::from_mins(1);
-        probe.stdout(Stdio::null()).stderr(Stdio::null());
         let started_at = Instant::now();
-        while !probe.status()?.success() {
+        while !ready()? {
             child::check_interrupted()?;
             let ended = self.process.try_wait()?;
             if ended.is_some() || started_at.elapsed() > BOUND {
@@ -159,7 +165,14 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody listens on.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+/// Ports that nobody listens on.
+pub(crate) fn free_ports<const COUNT: usize>() -> Result<[u16; COUNT]> {
+    // All are open at once, so that no two are the same.
+    let listeners: Vec<_> =
+        (0..COUNT).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
+    let mut ports = [0; COUNT];
+    for (port, listener) in ports.iter_mut().zip(&listeners) {
+        *port = listener.local_addr()?.port();
+    }
+    Ok(ports)
 }

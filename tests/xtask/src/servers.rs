@@ -2,22 +2,32 @@
 
 use anyhow::Result;
 
+use crate::redis::Cluster;
 use crate::server::Server;
-use crate::{mariadb, postgres, step};
+use crate::{mariadb, postgres, redis, step};
 
 /// The running servers and where they are; dropping it stops them.
 pub(crate) struct Servers {
-    _running: [Server; 2],
-    environment: [(&'static str, String); 2],
+    _running: ([Server; 3], Cluster),
+    environment: [(&'static str, String); 4],
 }
 
 impl Servers {
     /// Starts them, one after the other.
     pub(crate) fn start() -> Result<Self> {
+        // The nodes come to know each other while the others start.
+        let mut cluster = step::timed("start Redis Cluster", Cluster::start)?;
         let (postgres, postgres_url) = step::timed("start PostgreSQL", postgres::start)?;
         let (mariadb, mariadb_url) = step::timed("start MariaDB", mariadb::start)?;
-        let environment = [("IDEM_TEST_POSTGRES_URL", postgres_url), ("IDEM_TEST_MYSQL_URL", mariadb_url)];
-        Ok(Self { _running: [postgres, mariadb], environment })
+        let (redis, redis_url) = step::timed("start Redis", redis::start)?;
+        step::timed("wait for Redis Cluster", || cluster.wait_until_complete())?;
+        let environment = [
+            ("IDEM_TEST_POSTGRES_URL", postgres_url),
+            ("IDEM_TEST_MYSQL_URL", mariadb_url),
+            ("IDEM_TEST_REDIS_URL", redis_url),
+            ("IDEM_TEST_REDIS_CLUSTER", cluster.urls()),
+        ];
+        Ok(Self { _running: ([postgres, mariadb, redis], cluster), environment })
     }
 
     /// The variables that tell the tests where the servers are.

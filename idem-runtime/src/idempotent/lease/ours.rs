@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::Hold;
 use crate::dialect::SqlDialect;
-use crate::engine::{Beating, Idem, Turn};
+use crate::engine::{Beating, Idem, Passed, Turn};
 use crate::error::Error;
 use crate::finish::FinishOnDrop;
 use crate::idempotent::call::new_owner;
@@ -14,8 +14,8 @@ use crate::steps::{Step, reached};
 /// A record that is ours. Dropped before its call has ended, it is let go by a task of its own.
 pub(super) struct Ours<DB: SqlDialect> {
     pub(super) hold: Arc<Hold>,
-    /// Those that have joined it hear from here how it has ended.
-    pub(super) turn: Option<Turn>,
+    /// Those that have joined it hear from here how it has ended, and so does the gate.
+    pub(super) turn: Option<(Turn, Passed)>,
     /// `None` once the end is on its way.
     held: Option<Held<DB>>,
 }
@@ -73,7 +73,8 @@ impl<DB: SqlDialect> Ours<DB> {
                     if let Some(held) = self.held.take() {
                         held.idem.replays().keep(&self.hold.claim, &record);
                     }
-                    if let Some(turn) = self.turn.take() {
+                    if let Some((turn, passed)) = self.turn.take() {
+                        passed.ended(&record);
                         turn.tell(record);
                     }
                     Ok(())

@@ -1,0 +1,72 @@
+use std::sync::Arc;
+
+use crate::record::{Claim, Record};
+
+/// The gate before the database, if the builder was given one.
+#[derive(Debug, Default)]
+pub(crate) struct Gated(#[cfg(feature = "redis")] pub(super) Option<crate::gate::Gate>);
+
+/// A call that has gone through the gate, or found none.
+#[derive(Debug)]
+pub(crate) struct Passed(#[cfg(feature = "redis")] Option<crate::gate::Pass>);
+
+#[cfg(feature = "redis")]
+impl Gated {
+    pub(crate) async fn enter(&self, claim: &Claim) -> Passed {
+        match &self.0 {
+            Some(gate) => Passed(Some(gate.enter(claim).await)),
+            None => Passed(None),
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Passed {
+    /// Whether the call is said to have ended: then it is looked up first.
+    pub(crate) fn says_ended(&self) -> bool {
+        self.0.as_ref().is_some_and(crate::gate::Pass::says_ended)
+    }
+
+    /// The record that Redis has, where it may answer.
+    pub(crate) fn record(&self) -> Option<Arc<Record>> {
+        self.0.as_ref()?.record()
+    }
+
+    /// The database knows nothing of a call that was said to have ended.
+    pub(crate) fn note_false_hint(&self) {
+        if let Some(pass) = self.0.as_ref().filter(|pass| pass.says_ended()) {
+            pass.note_false_hint();
+        }
+    }
+
+    /// A record is committed, outermost: ours, or one that was found.
+    pub(crate) fn ended(self, record: &Arc<Record>) {
+        if let Some(pass) = self.0 {
+            pass.ended(record);
+        }
+    }
+}
+
+#[cfg(not(feature = "redis"))]
+#[expect(clippy::unused_async, clippy::unused_self, reason = "as if there was no gate")]
+impl Gated {
+    pub(crate) async fn enter(&self, _: &Claim) -> Passed {
+        Passed()
+    }
+}
+
+#[cfg(not(feature = "redis"))]
+#[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "as if there was no gate")]
+impl Passed {
+    pub(crate) const fn says_ended(&self) -> bool {
+        false
+    }
+
+    pub(crate) const fn record(&self) -> Option<Arc<Record>> {
+        None
+    }
+
+    pub(crate) const fn note_false_hint(&self) {}
+
+    pub(crate) fn ended(self, _: &Arc<Record>) {}
+}

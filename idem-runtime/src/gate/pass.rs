@@ -1,0 +1,76 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Gate;
+use super::marker::Marker;
+use crate::record::{Claim, Record};
+
+/// A call that has gone through the gate. Dropped before the call has ended, it takes its own mark away.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    gate: Gate,
+    key: String,
+    owner: String,
+    before: Marker,
+    /// How long an answer may be kept.
+    life: Option<Duration>,
+    /// Whether the mark that says that the call runs is ours.
+    is_marked: bool,
+}
+
+impl Pass {
+    pub(super) fn new(gate: Gate, key: String, claim: &Claim, before: Marker) -> Self {
+        let retention = claim.spec.retention;
+        let life = retention.result.into_iter().chain(retention.key).min().map(Duration::from_secs);
+        let is_marked = matches!(before, Marker::None);
+        Self { gate, key, owner: claim.owner.clone(), before, life, is_marked }
+    }
+
+    /// Whether the call is said to have ended: then it is looked up first.
+    pub(crate) fn says_ended(&self) -> bool {
+        matches!(self.before, Marker::Ended(_))
+    }
+
+    /// The record that Redis has for this call, where it may answer.
+    pub(crate) fn record(&self) -> Option<Arc<Record>> {
+        let Marker::Ended(Some(record)) = &self.before else { return None };
+        self.gate.settings.replay?;
+        self.gate.counters.replayed.fetch_add(1, Ordering::Relaxed);
+        Some(Arc::clone(record))
+    }
+
+    /// The database knows nothing of a call that was said to have ended.
+    pub(crate) fn note_false_hint(&self) {
+        self.gate.counters.false_hints.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A record is committed: ours, or one that was found. Nobody waits for Redis to hear of it.
+    pub(crate) fn ended(mut self, record: &Arc<Record>) {
+        self.is_marked = false;
+        let knows = match &self.before {
+            Marker::Ended(kept) => kept.is_some() || self.gate.settings.replay.is_none(),
+            _ => false,
+        };
+        if knows {
+            return;
+        }
+        let (gate, key, life, record) = (self.gate.clone(), self.key.clone(), self.life, Arc::clone(record));
+        spawn(async move { gate.mark_ended(&key, Some(&record), life).await });
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if self.is_marked {
+            let (gate, key, owner) = (self.gate.clone(), std::mem::take(&mut self.key), self.owner.clone());
+            spawn(async move { gate.release(&key, &owner).await });
+        }
+    }
+}
+
+fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(work);
+    }
+}

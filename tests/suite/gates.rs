@@ -1,0 +1,448 @@
+//! A gate in Redis: whatever Redis says or does not say, the answers and the effects are those of the database.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use idem_runtime::gate::Gate;
+use idem_runtime::prelude::*;
+use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, Cmd, ErrorKind, Pipeline, RedisFuture, Value};
+
+use crate::acts::{create_tables, effect, effects, insist, left, result, write};
+use crate::answers::answer;
+use crate::settle::PayError;
+use crate::support::{
+    BoxError, Engine, Suite, TestDb, TestResult, count_statements, ensure, on_every_engine, release_together,
+};
+
+/// Adds the tests.
+pub(crate) fn add(suite: &mut Suite) {
+    on_every_engine!(
+        suite,
+        [
+            what_redis_is_told,
+            i34_each_path_behind_the_gate_compares_the_payload,
+            c51_a_call_that_fails_takes_its_mark_away,
+            c49_a_flush_and_an_eviction_change_nothing,
+            c57_a_restored_database_under_a_live_redis,
+            i81_redis_says_won_and_the_database_has_it,
+            every_fault_of_redis_changes_no_answer,
+            a_dead_redis_costs_one_timeout_a_second,
+            answers_from_redis_when_asked_for,
+            many_at_once_with_flushes_between,
+            a_cluster_of_three,
+        ]
+    );
+}
+
+/// A connection to the tests' Redis, which can be made to fail.
+#[derive(Clone)]
+struct Faulty {
+    connection: ConnectionManager,
+    fault: Arc<std::sync::Mutex<Option<Fault>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// An error that the server sends.
+    Says(&'static str),
+    Silence,
+    /// An answer of a kind that nobody expects.
+    Nonsense,
+    /// The server does it, and its answer never comes.
+    AnswerLost,
+}
+
+impl Faulty {
+    fn new() -> Result<Self, BoxError> {
+        let url = std::env::var("IDEM_TEST_REDIS_URL").map_err(|_| "IDEM_TEST_REDIS_URL is not set")?;
+        let connection = ConnectionManager::new_lazy_with_config(Client::open(url)?, ConnectionManagerConfig::new())?;
+        Ok(Self { connection, fault: Arc::default(), asked: Arc::default() })
+    }
+
+    fn fail(&self, fault: Option<Fault>) {
+        *self.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = fault;
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        *self.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    async fn command(&self, command: Cmd) -> Result<Value, BoxError> {
+        Ok(command.query_async(&mut self.connection.clone()).await?)
+    }
+
+    /// All keys of a test, with their values.
+    async fn marks(&self, prefix: &str) -> Result<Vec<String>, BoxError> {
+        let mut keys = redis::cmd("KEYS");
+        let keys: Vec<String> = redis::from_redis_value(self.command(keys.arg(format!("{prefix}:*")).clone()).await?)?;
+        let mut marks = Vec::new();
+        for key in keys {
+            let mut get = redis::cmd("GET");
+            marks.push(redis::from_redis_value(self.command(get.arg(key).clone()).await?)?);
+        }
+        marks.sort();
+        Ok(marks)
+    }
+
+    async fn flush(&self, prefix: &str) -> TestResult {
+        let mut keys = redis::cmd("KEYS");
+        let keys: Vec<String> = redis::from_redis_value(self.command(keys.arg(format!("{prefix}:*")).clone()).await?)?;
+        for key in keys {
+            let mut del = redis::cmd("DEL");
+            self.command(del.arg(key).clone()).await?;
+        }
+        Ok(())
+    }
+}
+
+impl ConnectionLike for Faulty {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let fault = self.fault();
+        let work: BoxFuture<'a, _> = Box::pin(async move {
+            match fault {
+                None => self.connection.req_packed_command(cmd).await,
+                Some(Fault::Says(code)) => Err((ErrorKind::Client, code).into()),
+                Some(Fault::Silence) => std::future::pending().await,
+                Some(Fault::Nonsense) => Ok(Value::Array(vec![Value::Int(7)])),
+                Some(Fault::AnswerLost) => {
+                    let _ = self.connection.req_packed_command(cmd).await;
+                    std::future::pending().await
+                }
+            }
+        });
+        work
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        self.connection.req_packed_commands(pipeline, offset, count)
+    }
+
+    fn get_db(&self) -> i64 {
+        self.connection.get_db()
+    }
+}
+
+/// An engine behind a gate of a test's own.
+struct Gated<DB: Engine> {
+    idem: Idem<DB>,
+    gate: Gate,
+    redis: Faulty,
+    prefix: String,
+}
+
+async fn gated<DB: Engine>(db: &TestDb<DB>, change: impl FnOnce(Gate) -> Gate) -> Result<Gated<DB>, BoxError> {
+    let (redis, prefix) = (Faulty::new()?, format!("test-{}", uuid::Uuid::new_v4().simple()));
+    // Far more than a busy machine takes.
+    let gate = change(Gate::new(redis.clone()).prefix(&prefix).timeout(Duration::from_secs(5)));
+    let idem = Idem::builder(db.pool(4)?).gate(gate.clone()).build().await?;
+    idem.migrate().await?;
+    Ok(Gated { idem, gate, redis, prefix })
+}
+
+impl<DB: Engine> Gated<DB> {
+    async fn until_marked(&self, expected: &[&str]) -> TestResult {
+        let end = tokio::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let found = self.redis.marks(&self.prefix).await?;
+            let is_there =
+                found.len() == expected.len() && found.iter().zip(expected).all(|(it, at)| it.starts_with(at));
+            if is_there {
+                return Ok(());
+            }
+            ensure!(tokio::time::Instant::now() < end, "expected {expected:?}, found {found:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// "Ended" once the outermost transaction is committed, and never before.
+async fn what_redis_is_told<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    let seen: Result<i64, PayError> = it
+        .idem
+        .once("test.act", "k")
+        .payload(&1_i64)
+        .run(async |mut tx| {
+            effect(&mut tx, "k").await?;
+            let marks = it.redis.marks(&it.prefix).await.map_err(|error| sqlx::Error::Protocol(error.to_string()))?;
+            let is_running = marks.len() == 1 && marks[0].starts_with("running ");
+            if is_running { Ok(1) } else { Err(sqlx::Error::Protocol(format!("{marks:?}")).into()) }
+        })
+        .await;
+    answer!(seen, Ok(1));
+    it.until_marked(&["ended"]).await?;
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: true);
+    let counts = it.gate.counts();
+    ensure!((counts.first, counts.ended, counts.bypassed) == (1, 1, 0), "{counts:?}");
+    // Inside of a transaction Redis hears nothing.
+    let mut tx = it.idem.begin().await?;
+    result!(write(&mut *tx, "nested", 1).await, 1, is_replay: false);
+    tx.commit().await?;
+    it.until_marked(&["ended"]).await?;
+    left(&db, ["k,nested", "k:2,nested:2"]).await
+}
+
+async fn i34_each_path_behind_the_gate_compares_the_payload<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    for replay in [false, true] {
+        let it = gated(&db, |gate| if replay { gate.replay_from_redis(10_000) } else { gate }).await?;
+        let key = format!("k{replay}");
+        if !replay {
+            create_tables(&db).await?;
+        }
+        result!(write(&it.idem, &key, 1).await, 1, is_replay: false);
+        it.until_marked(&["ended"]).await?;
+        answer!(write(&it.idem, &key, 2).await, Err(PayError::Idem(Error::Mismatch)));
+        result!(write(&it.idem, &key, 1).await, 1, is_replay: true);
+        answer!(write(&it.idem, &key, 2).await, Err(PayError::Idem(Error::Mismatch)));
+    }
+    Ok(())
+}
+
+async fn c51_a_call_that_fails_takes_its_mark_away<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    let fails = it.idem.once("test.act", "k").payload(&1_i64);
+    answer!(fails.run(async |_| Err::<i64, _>(PayError::Refused)).await, Err(PayError::Refused));
+    it.until_marked(&[]).await?;
+    let dropped = it.idem.once("test.act", "k").payload(&1_i64);
+    let mut dropped = Box::pin(dropped.run(async |_| std::future::pending::<Result<i64, PayError>>().await));
+    let running = async {
+        loop {
+            tokio::select! {
+                _ = &mut dropped => return Err("it never ends".into()),
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+            if it.redis.marks(&it.prefix).await?.len() == 1 {
+                return TestResult::Ok(());
+            }
+        }
+    };
+    running.await?;
+    drop(dropped);
+    it.until_marked(&[]).await?;
+    // Another one's mark is not ours to take away.
+    let other: Result<i64, PayError> = it
+        .idem
+        .once("test.act", "k")
+        .payload(&1_i64)
+        .run(async |_| {
+            let mark = async {
+                let keys = it.redis.command(redis::cmd("KEYS").arg(format!("{}:*", it.prefix)).clone()).await?;
+                let keys: Vec<String> = redis::from_redis_value(keys)?;
+                let set = redis::cmd("SET").arg(&keys[0]).arg("running another").clone();
+                it.redis.command(set).await
+            };
+            mark.await.map_err(|error| sqlx::Error::Protocol(error.to_string()))?;
+            Err(PayError::Refused)
+        })
+        .await;
+    answer!(other, Err(PayError::Refused));
+    tokio::task::yield_now().await;
+    it.until_marked(&["running another"]).await?;
+    // It is said to run, and the database knows better.
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: false);
+    it.until_marked(&["ended"]).await?;
+    left(&db, ["k", "k:2"]).await
+}
+
+async fn c49_a_flush_and_an_eviction_change_nothing<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    let flushed: Result<i64, PayError> = it
+        .idem
+        .once("test.act", "k")
+        .payload(&1_i64)
+        .run(async |mut tx| {
+            effect(&mut tx, "k").await?;
+            it.redis.flush(&it.prefix).await.map_err(|error| sqlx::Error::Protocol(error.to_string()))?;
+            Ok(1)
+        })
+        .await;
+    answer!(flushed, Ok(1));
+    it.until_marked(&["ended"]).await?;
+    it.redis.flush(&it.prefix).await?;
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: true);
+    answer!(write(&it.idem, "k", 2).await, Err(PayError::Idem(Error::Mismatch)));
+    // Redis has heard of it again.
+    it.until_marked(&["ended"]).await?;
+    left(&db, ["k", "k:2"]).await
+}
+
+/// Redis says that it has ended; the database, of last week, knows nothing of it.
+async fn c57_a_restored_database_under_a_live_redis<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: false);
+    it.until_marked(&["ended"]).await?;
+    db.execute("DELETE FROM idem_record").await?;
+    db.execute("DELETE FROM effect").await?;
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: false);
+    ensure!(it.gate.counts().false_hints == 1, "{:?}", it.gate.counts());
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: true);
+    left(&db, ["k", "k:2"]).await
+}
+
+/// Nobody has marked it, and it is there.
+async fn i81_redis_says_won_and_the_database_has_it<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    let plain = db.idem(2).await?;
+    result!(write(&plain, "k", 1).await, 1, is_replay: false);
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: true);
+    it.until_marked(&["ended"]).await?;
+    let leased = || {
+        let call = it.idem.once("test.leased", "k").payload(&1_i64).lease(Duration::from_hours(1));
+        call.run(async |mut attempt| {
+            attempt.external("bank").await?;
+            Ok::<i64, PayError>(7)
+        })
+    };
+    answer!(leased().await, Ok(7));
+    it.until_marked(&["ended", "ended"]).await?;
+    answer!(leased().await, Ok(7));
+    let fails = it.idem.once("test.leased", "fails").lease(Duration::from_hours(1));
+    answer!(fails.run(async |_| Err::<i64, _>(PayError::Refused)).await, Err(PayError::Refused));
+    it.until_marked(&["ended", "ended"]).await?;
+    left(&db, ["k", "k:2,k:2"]).await
+}
+
+async fn every_fault_of_redis_changes_no_answer<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    create_tables(&db).await?;
+    let faults = ["OOM", "READONLY", "LOADING", "MOVED", "MISCONF", "NOAUTH"].map(Fault::Says);
+    let others = [Fault::Silence, Fault::Nonsense, Fault::AnswerLost];
+    for (number, fault) in faults.into_iter().chain(others).enumerate() {
+        let it = gated(&db, |gate| gate.timeout(Duration::from_millis(30)).replay_from_redis(1_000)).await?;
+        let key = format!("k{number}");
+        it.redis.fail(Some(fault));
+        result!(write(&it.idem, &key, 1).await, 1, is_replay: false);
+        result!(write(&it.idem, &key, 1).await, 1, is_replay: true);
+        answer!(write(&it.idem, &key, 2).await, Err(PayError::Idem(Error::Mismatch)));
+        ensure!(it.gate.counts().bypassed == 3, "{fault:?}: {:?}", it.gate.counts());
+        it.redis.fail(None);
+        result!(write(&it.idem, &key, 1).await, 1, is_replay: true);
+    }
+    ensure!(effects(&db).await?.split(',').count() == 9, "{}", effects(&db).await?);
+    Ok(())
+}
+
+async fn a_dead_redis_costs_one_timeout_a_second<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate.timeout(Duration::from_millis(30))).await?;
+    create_tables(&db).await?;
+    it.redis.fail(Some(Fault::Silence));
+    result!(write(&it.idem, "first", 1).await, 1, is_replay: false);
+    let began_at = tokio::time::Instant::now();
+    for number in 0..20 {
+        result!(write(&it.idem, &format!("k{number}"), 1).await, 1, is_replay: false);
+    }
+    // One when it was found to be dead, and one more for each second since then.
+    let most = 2 + usize::try_from(began_at.elapsed().as_secs())?;
+    let asked = it.redis.asked.load(Ordering::SeqCst);
+    ensure!(asked <= most, "asked {asked} times, {most} at most");
+    it.redis.fail(None);
+    let mends = async {
+        let mut number = 100;
+        while it.redis.marks(&it.prefix).await?.is_empty() {
+            result!(write(&it.idem, &format!("k{number}"), 1).await, 1, is_replay: false);
+            number += 1;
+        }
+        TestResult::Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(30), mends).await.map_err(|_| "it is never asked again")?
+}
+
+/// Without the database; with it when the result is too large, or another one's.
+async fn answers_from_redis_when_asked_for<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let (redis, prefix) = (Faulty::new()?, format!("test-{}", uuid::Uuid::new_v4().simple()));
+    let gate = Gate::new(redis.clone()).prefix(&prefix).timeout(Duration::from_secs(5)).replay_from_redis(100);
+    let idem = Idem::builder(db.pool(1)?).gate(gate.clone()).build().await?;
+    idem.migrate().await?;
+    let it = Gated { idem, gate, redis, prefix };
+    let call = |key: &str, length: usize| {
+        let call = it.idem.once("test.text", key).payload(&1_i64);
+        call.run(async move |_| Ok::<String, PayError>("x".repeat(length)))
+    };
+    answer!(call("small", 50).await, Ok(ref text) if text.len() == 50);
+    it.until_marked(&["ended {"]).await?;
+    let (again, counts) = count_statements(&db, it.idem.pool(), call("small", 50)).await?;
+    answer!(again, Ok(ref text) if text.len() == 50);
+    ensure!(counts.statements.is_empty() && it.gate.counts().replayed == 1, "{counts}");
+    answer!(call("large", 200).await, Ok(_));
+    it.until_marked(&["ended", "ended {"]).await?;
+    let (again, counts) = count_statements(&db, it.idem.pool(), call("large", 200)).await?;
+    answer!(again, Ok(ref text) if text.len() == 200);
+    ensure!(!counts.statements.is_empty(), "too large a result is answered from Redis");
+    Ok(())
+}
+
+/// One effect a key, while Redis forgets everything again and again.
+async fn many_at_once_with_flushes_between<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let processes = [gated(&db, |gate| gate).await?, gated(&db, |gate| gate.replay_from_redis(1_000)).await?];
+    create_tables(&db).await?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let (redis, prefixes, stopped) =
+        (processes[0].redis.clone(), [processes[0].prefix.clone(), processes[1].prefix.clone()], Arc::clone(&stop));
+    let flusher = tokio::spawn(async move {
+        while !stopped.load(Ordering::SeqCst) {
+            for prefix in &prefixes {
+                redis.flush(prefix).await?;
+            }
+            tokio::task::yield_now().await;
+        }
+        TestResult::Ok(())
+    });
+    for round in 0..20 {
+        let answers = release_together(|task| {
+            let (idem, key) = (processes[task % 2].idem.clone(), format!("k{round}"));
+            async move { insist(|| write(&idem, &key, 1)).await.map(|once| once.is_replay()) }
+        });
+        let answers = answers.await?.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let fresh = answers.iter().filter(|is_replay| !**is_replay).count();
+        ensure!(fresh == 1, "round {round}: {fresh} have run");
+    }
+    stop.store(true, Ordering::SeqCst);
+    flusher.await??;
+    ensure!(effects(&db).await?.split(',').count() == 20, "{}", effects(&db).await?);
+    Ok(())
+}
+
+async fn a_cluster_of_three<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let urls = std::env::var("IDEM_TEST_REDIS_CLUSTER").map_err(|_| "IDEM_TEST_REDIS_CLUSTER is not set")?;
+    let client = redis::cluster::ClusterClient::new(urls.split(',').collect::<Vec<_>>())?;
+    let prefix = format!("test-{}", uuid::Uuid::new_v4().simple());
+    let gate = Gate::new(client.get_async_connection().await?).prefix(prefix).timeout(Duration::from_secs(5));
+    let idem = Idem::builder(db.pool(2)?).gate(gate.clone()).build().await?;
+    idem.migrate().await?;
+    create_tables(&db).await?;
+    for number in 0..30 {
+        let key = format!("k{number}");
+        result!(write(&idem, &key, 1).await, 1, is_replay: false);
+        let fails = idem.once("test.fails", &key).run(async |_| Err::<i64, _>(PayError::Refused));
+        answer!(fails.await, Err(PayError::Refused));
+    }
+    let counts = gate.counts();
+    ensure!((counts.first, counts.bypassed) == (60, 0), "{counts:?}");
+    let hinted = async {
+        loop {
+            for number in 0..30 {
+                result!(write(&idem, &format!("k{number}"), 1).await, 1, is_replay: true);
+            }
+            if gate.counts().ended >= 30 {
+                return TestResult::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), hinted).await.map_err(|_| "Redis never hears of an end")??;
+    ensure!(gate.counts().bypassed == 0, "{:?}", gate.counts());
+    Ok(())
+}
