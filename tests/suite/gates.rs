@@ -79,10 +79,11 @@ impl Faulty {
     async fn marks(&self, prefix: &str) -> Result<Vec<String>, BoxError> {
         let mut keys = redis::cmd("KEYS");
         let keys: Vec<String> = redis::from_redis_value(self.command(keys.arg(format!("{prefix}:*")).clone()).await?)?;
-        let mut marks = Vec::new();
+        let mut marks: Vec<String> = Vec::new();
         for key in keys {
             let mut get = redis::cmd("GET");
-            marks.push(redis::from_redis_value(self.command(get.arg(key).clone()).await?)?);
+            // One that was taken away meanwhile is none.
+            marks.extend(redis::from_redis_value::<Option<String>>(self.command(get.arg(key).clone()).await?)?);
         }
         marks.sort();
         Ok(marks)

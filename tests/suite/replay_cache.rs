@@ -167,7 +167,7 @@ async fn hits_give_way_to_other_tasks<DB: Engine>(db: TestDb<DB>) -> TestResult 
             let other = tokio::spawn(async move { other.store(true, Ordering::SeqCst) });
             // Without giving way it never ends, but for a bound.
             while !end.load(Ordering::SeqCst) && counted.fetch_add(1, Ordering::SeqCst) < 100_000 {
-                write(&idem, "k", 1).await.map_err(|error| std::io::Error::other(error.to_string()))?;
+                let _ = write(&idem, "k", 1).await.map_err(|error| std::io::Error::other(error.to_string()))?;
             }
             other.await.map_err(std::io::Error::other)
         })

@@ -46,8 +46,8 @@ SELECT CASE
     mysql: "\
 SELECT CASE
          WHEN COALESCE(SUM(table_name = 'idem_record'), 0) = 0 THEN 'absent'
-         WHEN SUM(column_name = 'key_until') = 0 THEN 'untimed'
-         WHEN SUM(column_name = 'updated_at') = 0 THEN 'unleased'
+         WHEN SUM(table_name = 'idem_record' AND column_name = 'key_until') = 0 THEN 'untimed'
+         WHEN SUM(table_name = 'idem_record' AND column_name = 'updated_at') = 0 THEN 'unleased'
          WHEN COUNT(DISTINCT table_name) < 4 THEN 'absent'
          ELSE 'current'
        END AS shape
