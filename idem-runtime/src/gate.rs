@@ -157,11 +157,10 @@ impl Gate {
         let mut set = cmd("SET");
         set.arg(&key).arg(Marker::running(&claim.owner)).arg("NX").arg("GET").arg("PX").arg(ttl);
         let before = match self.ask(set).await {
-            None => Marker::Unknown,
             Some(Value::Nil) => Marker::None,
             Some(Value::BulkString(text)) => Marker::read(&text),
             Some(Value::SimpleString(text)) => Marker::read(text.as_bytes()),
-            Some(_) => Marker::Unknown,
+            Some(_) | None => Marker::Unknown,
         };
         self.count(&before);
         Pass::new(self.clone(), key, claim, before)

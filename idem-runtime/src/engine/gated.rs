@@ -8,13 +8,13 @@ pub(crate) struct Gated(#[cfg(feature = "redis")] pub(super) Option<crate::gate:
 
 /// A call that has gone through the gate, or found none.
 #[derive(Debug)]
-pub(crate) struct Passed(#[cfg(feature = "redis")] Option<crate::gate::Pass>);
+pub(crate) struct Passed(#[cfg(feature = "redis")] Option<Box<crate::gate::Pass>>);
 
 #[cfg(feature = "redis")]
 impl Gated {
     pub(crate) async fn enter(&self, claim: &Claim) -> Passed {
         match &self.0 {
-            Some(gate) => Passed(Some(gate.enter(claim).await)),
+            Some(gate) => Passed(Some(Box::new(gate.enter(claim).await))),
             None => Passed(None),
         }
     }
@@ -24,7 +24,7 @@ impl Gated {
 impl Passed {
     /// Whether the call is said to have ended: then it is looked up first.
     pub(crate) fn says_ended(&self) -> bool {
-        self.0.as_ref().is_some_and(crate::gate::Pass::says_ended)
+        self.0.as_ref().is_some_and(|pass| pass.says_ended())
     }
 
     /// The record that Redis has, where it may answer.
