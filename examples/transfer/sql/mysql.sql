@@ -350,7 +350,8 @@ UPDATE idem_record
    SET owner = ?, attempt = attempt + 1,
        lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
        updated_at = UTC_TIMESTAMP(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt > 0 AND lease_until <= UTC_TIMESTAMP(6);
+ WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt = ? AND attempt > 0
+   AND begun <=> ? AND lease_until <= UTC_TIMESTAMP(6);
 
 -- record: mark
 UPDATE idem_record

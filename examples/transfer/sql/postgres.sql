@@ -444,7 +444,8 @@ SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock
 UPDATE idem_record
    SET owner = $1, attempt = attempt + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
        updated_at = clock_timestamp()
- WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt > 0 AND lease_until <= clock_timestamp();
+ WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt = $7 AND attempt > 0
+   AND begun IS NOT DISTINCT FROM $8 AND lease_until <= clock_timestamp();
 
 -- record: mark
 UPDATE idem_record

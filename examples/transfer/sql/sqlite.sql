@@ -311,8 +311,8 @@ UPDATE idem_record
    SET owner = ?1, attempt = attempt + 1,
        lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'),
        updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt > 0
-   AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now');
+ WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt = ?7 AND attempt > 0
+   AND begun IS ?8 AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now');
 
 -- record: mark
 UPDATE idem_record
