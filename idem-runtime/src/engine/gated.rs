@@ -48,7 +48,7 @@ impl Passed {
 }
 
 #[cfg(not(feature = "redis"))]
-#[expect(clippy::unused_async, clippy::unused_self, reason = "as if there was no gate")]
+#[expect(clippy::unused_async, reason = "as if there was no gate")]
 impl Gated {
     pub(crate) async fn enter(&self, _: &Claim) -> Passed {
         Passed()
@@ -56,7 +56,7 @@ impl Gated {
 }
 
 #[cfg(not(feature = "redis"))]
-#[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "as if there was no gate")]
+#[expect(clippy::unused_self, reason = "as if there was no gate")]
 impl Passed {
     pub(crate) const fn says_ended(&self) -> bool {
         false
