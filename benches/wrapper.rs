@@ -75,7 +75,7 @@ struct Sql {
 
 impl Sql {
     fn named(name: &str) -> Result<&'static str, BoxError> {
-        let found = schema::statements(Dialect::Postgres).into_iter().find(|statement| statement.0 == name);
+        let found = schema::statements(Dialect::Postgres).find(|statement| statement.0 == name);
         Ok(found.ok_or_else(|| format!("no statement `{name}`"))?.1)
     }
 }

@@ -99,7 +99,7 @@ fn reward_sql(dialect: Dialect) -> String {
 
 fn transfer_sql(dialect: Dialect) -> String {
     let machine = with_tables::<transfer::TransferStatus>(&transfer::tables(dialect), dialect);
-    text_file(&format!("{machine}\n{}", records(dialect)))
+    text_file(&format!("{machine}\n{}", all_records(dialect)))
 }
 
 /// The tables of an example, and what the machine adds to them.
@@ -174,10 +174,22 @@ fn event(name: &str, sql: &EventSql, dialect: Dialect) -> String {
     enter.chain(others).map(|(step, text)| statement(&format!("{name}, {step}"), text)).collect()
 }
 
-/// The table and the statements of idem's own.
+/// The tables of idem's own, and the statements of functions that run in a transaction.
 fn records(dialect: Dialect) -> String {
+    tables_and_statements(dialect, schema::transaction_statements(dialect))
+}
+
+/// The tables of idem's own, and all statements on them.
+fn all_records(dialect: Dialect) -> String {
+    tables_and_statements(dialect, schema::statements(dialect))
+}
+
+fn tables_and_statements(
+    dialect: Dialect,
+    statements: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> String {
     let ddl = format!("{}{}\n", title("idem's records"), text_file(schema::ddl(dialect)));
-    schema::statements(dialect).iter().fold(ddl, |text, (name, sql)| text + &statement(&format!("record: {name}"), sql))
+    statements.into_iter().fold(ddl, |text, (name, sql)| text + &statement(&format!("record: {name}"), sql))
 }
 
 fn title(name: &str) -> String {

@@ -36,7 +36,7 @@ pub(crate) fn machines(dialect: Dialect) {
 
 fn record(dialect: Dialect) {
     heading("RECORD: what `#[idempotent]` runs around the function, in its transaction");
-    for (name, sql) in schema::statements(dialect) {
+    for (name, sql) in schema::transaction_statements(dialect) {
         say!("-- {name}\n{};\n", folded(sql));
     }
 }

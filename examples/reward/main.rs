@@ -102,7 +102,7 @@ async fn on_server<DB: Bank>(fresh: Fresh<DB>, arguments: &Arguments) -> Result<
 }
 
 async fn run<DB: Bank>(pool: Pool<DB>, place: &str, arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
-    for (name, sql) in schema::statements(DB::DIALECT) {
+    for (name, sql) in schema::transaction_statements(DB::DIALECT) {
         say!("-- {name}\n{sql};\n");
     }
     let wishes = script::wishes(arguments.seed, arguments.users);

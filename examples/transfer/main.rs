@@ -109,7 +109,7 @@ async fn on_server<DB: Ledger>(fresh: Fresh<DB>, arguments: &Arguments) -> Resul
 
 async fn run<DB: Ledger>(pool: Pool<DB>, place: &str, arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let Arguments { seed, transfers, kills, broken, .. } = *arguments;
-    for (name, sql) in schema::statements(DB::DIALECT) {
+    for (name, sql) in schema::attempt_statements(DB::DIALECT) {
         say!("-- {name}\n{sql};\n");
     }
     let transfers = script::transfers(seed, transfers);

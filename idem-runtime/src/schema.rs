@@ -134,11 +134,13 @@ pub const fn guard_removal<M: StateMachine>(dialect: Dialect) -> &'static str {
     M::SQL.guard.of(dialect).remove
 }
 
-/// Every statement that idempotent functions and [operators](crate::operator) run, with its name.
+/// A statement and its name.
+type Named = (&'static str, &'static str);
+
+/// The statements of idempotent functions that run in a transaction: `tx: &mut Tx<'_, DB>`.
 #[must_use]
-pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 30] {
-    let (sql, leased, lease) = (record::SQL.of(dialect), record::lease::SQL.of(dialect), lease::SQL.of(dialect));
-    let (operator, token) = (operator::SQL.of(dialect), token::SQL.of(dialect));
+pub const fn transaction_statements(dialect: Dialect) -> [Named; 8] {
+    let sql = record::SQL.of(dialect);
     [
         ("claim", sql.claim),
         ("read", sql.read),
@@ -148,14 +150,30 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 30] 
         ("claim all", sql.claim_all),
         ("read all", sql.read_all),
         ("end all", sql.end_all),
-        ("lease", leased.lease),
-        ("seen", leased.seen),
-        ("take over", leased.take_over),
-        ("mark", leased.mark),
-        ("renew", leased.renew),
-        ("complete", leased.complete),
-        ("release", leased.release),
-        ("let go", leased.let_go),
+    ]
+}
+
+/// The statements of idempotent functions that hold a lease: `attempt: &mut Attempt<'_, DB>`.
+#[must_use]
+pub const fn attempt_statements(dialect: Dialect) -> [Named; 8] {
+    let sql = record::lease::SQL.of(dialect);
+    [
+        ("lease", sql.lease),
+        ("seen", sql.seen),
+        ("take over", sql.take_over),
+        ("mark", sql.mark),
+        ("renew", sql.renew),
+        ("complete", sql.complete),
+        ("release", sql.release),
+        ("let go", sql.let_go),
+    ]
+}
+
+/// The statements of [operators](crate::operator), [tokens](crate::token) and [leases on names](crate::lease).
+#[must_use]
+pub const fn other_statements(dialect: Dialect) -> [Named; 14] {
+    let (operator, token, lease) = (operator::SQL.of(dialect), token::SQL.of(dialect), lease::SQL.of(dialect));
+    [
         ("operator, open", operator.open),
         ("operator, show", operator.show),
         ("operator, audit", operator.audit),
@@ -171,4 +189,10 @@ pub const fn statements(dialect: Dialect) -> [(&'static str, &'static str); 30] 
         ("lease, renew", lease.renew),
         ("lease, release", lease.release),
     ]
+}
+
+/// Every statement on the tables of idem, with its name.
+pub fn statements(dialect: Dialect) -> impl Iterator<Item = Named> {
+    let functions = transaction_statements(dialect).into_iter().chain(attempt_statements(dialect));
+    functions.chain(other_statements(dialect))
 }
