@@ -28,11 +28,10 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use redis::aio::ConnectionLike;
 use redis::{Cmd, RedisError, Value, cmd};
-use sha2::{Digest, Sha256};
 
 use self::breaker::Breaker;
 use self::marker::Marker;
-use crate::hexadecimal::hexadecimal;
+use crate::hexadecimal::{hexadecimal, sha256};
 use crate::record::{Claim, Record};
 
 pub(crate) use pass::Pass;
@@ -178,12 +177,8 @@ impl Gate {
 
     /// The scope and the key in clear are nobody's business there, and the hash tag keeps a call on one node of a cluster.
     fn key(&self, claim: &Claim) -> String {
-        let mut hash = Sha256::new();
-        for part in [claim.spec.scope, &claim.key] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        format!("{}:{{{}}}", self.settings.prefix, hexadecimal(&hash.finalize()))
+        let hash = sha256(&[claim.spec.scope, &claim.key]);
+        format!("{}:{{{}}}", self.settings.prefix, hexadecimal(&hash))
     }
 
     /// None where there is no answer to be had.

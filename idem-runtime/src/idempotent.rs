@@ -68,6 +68,14 @@ pub(crate) struct Retention {
     pub(crate) key: Option<u64>,
 }
 
+#[cfg(any(feature = "cache", feature = "redis"))]
+impl Retention {
+    /// The shorter of the two: whoever keeps an answer elsewhere keeps it no longer. None is for ever.
+    pub(crate) fn shortest(self) -> Option<Duration> {
+        self.result.into_iter().chain(self.key).min().map(Duration::from_secs)
+    }
+}
+
 impl Spec {
     /// Waits for two seconds and keeps everything for ever.
     #[must_use]

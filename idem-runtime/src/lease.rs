@@ -60,8 +60,8 @@ pub struct LeaseCall<'i, DB: SqlDialect> {
 
 /// A lease that is ours, and is renewed until it is released or dropped.
 #[must_use = "it is released when it is dropped"]
-pub struct Lease<'i, DB: SqlDialect> {
-    idem: &'i Idem<DB>,
+pub struct Lease<DB: SqlDialect> {
+    idem: Idem<DB>,
     hold: Arc<Hold>,
     token: i64,
     /// `None` once its release is on its way.
@@ -70,9 +70,9 @@ pub struct Lease<'i, DB: SqlDialect> {
 
 /// Whose turn it is, by [`LeaseCall::or_wait`].
 #[derive(Debug)]
-pub enum Turn<'i, DB: SqlDialect, T> {
+pub enum Turn<DB: SqlDialect, T> {
     /// Ours: there is no result yet, and nobody else is at it.
-    Ours(Lease<'i, DB>),
+    Ours(Lease<DB>),
     /// Another one's, who has made the result.
     Found(T),
 }
@@ -85,7 +85,7 @@ impl<DB: SqlDialect> Idem<DB> {
     }
 }
 
-impl<'i, DB: SqlDialect> LeaseCall<'i, DB> {
+impl<DB: SqlDialect> LeaseCall<'_, DB> {
     /// How long [`or_wait`](Self::or_wait) waits at most: twice the lease's time unless it is set.
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
@@ -97,7 +97,7 @@ impl<'i, DB: SqlDialect> LeaseCall<'i, DB> {
     ///
     /// [`Error::InvalidKey`] for a name that no key can be made of, [`Error::SecondConnection`] inside a body that holds the
     /// only connection, [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`].
-    pub async fn try_take(self) -> Result<Option<Lease<'i, DB>>, Error> {
+    pub async fn try_take(self) -> Result<Option<Lease<DB>>, Error> {
         let taken = match self.name.finish() {
             Ok(name) => take(self.idem, name, self.ttl).await,
             Err(error) => Err(error),
@@ -115,7 +115,7 @@ impl<'i, DB: SqlDialect> LeaseCall<'i, DB> {
     ///
     /// Those of the query, those of [`try_take`](Self::try_take), and [`Error::InProgress`] when the other one was at it for as
     /// long as we wait.
-    pub async fn or_wait<T, E, F>(self, brief: Duration, mut requery: impl FnMut() -> F) -> Result<Turn<'i, DB, T>, E>
+    pub async fn or_wait<T, E, F>(self, brief: Duration, mut requery: impl FnMut() -> F) -> Result<Turn<DB, T>, E>
     where
         E: From<Error>,
         F: Future<Output = Result<Option<T>, E>>,
@@ -144,41 +144,14 @@ impl<'i, DB: SqlDialect> LeaseCall<'i, DB> {
 }
 
 /// A future that is dropped on the way leaves no lease behind that nobody holds.
-async fn take<DB: SqlDialect>(idem: &Idem<DB>, name: String, ttl: Duration) -> Result<Option<Lease<'_, DB>>, Error> {
-    let engine = idem.clone();
+async fn take<DB: SqlDialect>(idem: &Idem<DB>, name: String, ttl: Duration) -> Result<Option<Lease<DB>>, Error> {
+    let idem = idem.clone();
     let taken = FinishOnDrop::new(async move {
         let hold = Arc::new(Hold::new(name, new_owner(), ttl));
-        let token = taken(&engine, &hold).await?;
-        Ok::<_, Error>(token.map(|token| Taken {
-            beating: Some(engine.heartbeat().beat_name(&hold)),
-            engine,
-            hold,
-            token,
-        }))
+        let token = taken(&idem, &hold).await?;
+        Ok(token.map(|token| Lease { beating: Some(idem.heartbeat().beat_name(&hold)), idem, hold, token }))
     });
-    Ok(taken.await?.map(|taken| taken.into_lease(idem)))
-}
-
-/// Between the statement and the caller.
-struct Taken<DB: SqlDialect> {
-    engine: Idem<DB>,
-    hold: Arc<Hold>,
-    token: i64,
-    beating: Option<Beating<DB>>,
-}
-
-impl<DB: SqlDialect> Taken<DB> {
-    fn into_lease(mut self, idem: &Idem<DB>) -> Lease<'_, DB> {
-        Lease { idem, hold: Arc::clone(&self.hold), token: self.token, beating: self.beating.take() }
-    }
-}
-
-impl<DB: SqlDialect> Drop for Taken<DB> {
-    fn drop(&mut self) {
-        if self.beating.take().is_some() {
-            drop(release(self.engine.clone(), Arc::clone(&self.hold)));
-        }
-    }
+    taken.await
 }
 
 /// The token, if the lease is ours now.
@@ -215,7 +188,7 @@ fn release<DB: SqlDialect>(idem: Idem<DB>, hold: Arc<Hold>) -> FinishOnDrop<Resu
     })
 }
 
-impl<DB: SqlDialect> Lease<'_, DB> {
+impl<DB: SqlDialect> Lease<DB> {
     /// The fencing token: it rises with each owner of the name. Where something else than this database is written, send it
     /// along, and let that refuse a token that is smaller than one that it has seen.
     #[must_use]
@@ -253,7 +226,7 @@ impl<DB: SqlDialect> Lease<'_, DB> {
     }
 }
 
-impl<DB: SqlDialect> Drop for Lease<'_, DB> {
+impl<DB: SqlDialect> Drop for Lease<DB> {
     fn drop(&mut self) {
         if self.beating.take().is_some() {
             drop(release(self.idem.clone(), Arc::clone(&self.hold)));
@@ -312,7 +285,7 @@ impl<DB: SqlDialect> fmt::Debug for LeaseCall<'_, DB> {
     }
 }
 
-impl<DB: SqlDialect> fmt::Debug for Lease<'_, DB> {
+impl<DB: SqlDialect> fmt::Debug for Lease<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease").field("name", &self.hold.name).field("token", &self.token).finish_non_exhaustive()
     }

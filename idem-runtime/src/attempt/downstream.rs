@@ -2,9 +2,8 @@ use std::fmt;
 use std::ops::Deref;
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use crate::hexadecimal::hexadecimal;
+use crate::hexadecimal::{hexadecimal, sha256};
 
 /// What a provider knows an outside call by: its idempotency key, request number or reference. 32 hexadecimal digits, which
 /// is what the shortest of such fields hold.
@@ -17,12 +16,8 @@ pub struct DownstreamKey(String);
 
 impl DownstreamKey {
     pub(crate) fn of(scope: &str, key: &str, step: &str) -> Self {
-        let mut hash = Sha256::new();
-        for part in ["idem downstream key v1", scope, key, step] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        Self(hexadecimal(&hash.finalize()[..16]))
+        let hash = sha256(&["idem downstream key v1", scope, key, step]);
+        Self(hexadecimal(&hash[..16]))
     }
 
     /// It as text.

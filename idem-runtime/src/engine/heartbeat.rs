@@ -10,6 +10,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 // Not the system's: a test that stops the clock stops it for the leases too.
 use tokio::time::Instant;
 
+use crate::attempt;
 use crate::dialect::SqlDialect;
 use crate::error::Error;
 use crate::lease;
@@ -53,14 +54,14 @@ struct Lease {
 /// What a lease is on.
 #[derive(Clone)]
 enum Of {
-    Call(Claim),
+    Call(Arc<attempt::Hold>),
     Name(Arc<lease::Hold>),
 }
 
 impl Of {
     fn owner(&self) -> &str {
         match self {
-            Self::Call(claim) => &claim.owner,
+            Self::Call(hold) => &hold.claim.owner,
             Self::Name(hold) => &hold.owner,
         }
     }
@@ -69,7 +70,7 @@ impl Of {
     fn period(&self) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let lease = match self {
-            Self::Call(claim) => claim.spec.lease,
+            Self::Call(hold) => hold.claim.spec.lease,
             Self::Name(hold) => hold.ttl,
         };
         (lease / 3).max(SHORTEST)
@@ -95,8 +96,8 @@ impl<DB: SqlDialect> Heartbeat<DB> {
     }
 
     /// Renews the lease of a claim from now on.
-    pub(crate) fn beat(&self, claim: &Claim) -> Beating<DB> {
-        self.begin(Of::Call(claim.clone()))
+    pub(crate) fn beat(&self, hold: &Arc<attempt::Hold>) -> Beating<DB> {
+        self.begin(Of::Call(Arc::clone(hold)))
     }
 
     /// Renews the lease on a name.
@@ -238,9 +239,9 @@ impl<DB: SqlDialect> Shared<DB> {
 
     /// What is not found is another owner's by now.
     async fn renew_calls(&self, due: &[Of], bound: Duration) {
-        let calls = due.iter().filter_map(|of| if let Of::Call(claim) = of { Some(claim.clone()) } else { None });
+        let calls = due.iter().filter_map(|of| if let Of::Call(hold) = of { Some(&hold.claim) } else { None });
         let claims: Vec<_> = calls.collect();
-        let renew = async |claims: &[Claim]| self.renew(renew_query::<DB>(claims), Instant::now() + bound).await;
+        let renew = async |claims: &[&Claim]| self.renew(renew_query::<DB>(claims), Instant::now() + bound).await;
         if claims.is_empty() || renew(&claims).await.is_some() || claims.len() == 1 {
             return;
         }

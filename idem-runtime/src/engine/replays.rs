@@ -2,8 +2,6 @@
 mod cache;
 
 use std::sync::Arc;
-#[cfg(feature = "cache")]
-use std::time::Duration;
 
 use crate::record::{Claim, Record};
 
@@ -27,15 +25,14 @@ impl Replays {
 
     /// Keeps an answer that was committed just now, for no longer than the database does.
     pub(crate) fn keep(&self, claim: &Claim, record: &Arc<Record>) {
-        let (Some(entries), retention) = (&self.0, claim.spec.retention) else { return };
-        let life = retention.result.into_iter().chain(retention.key).min();
-        entries.keep(claim, record, life.map(Duration::from_secs));
+        if let Some(entries) = &self.0 {
+            entries.keep(claim, record, claim.spec.retention.shortest());
+        }
     }
 
     /// Keeps an answer that was found, unless it has an end: how near that is, nobody here knows.
     pub(crate) fn keep_found(&self, claim: &Claim, record: &Arc<Record>) {
-        let retention = claim.spec.retention;
-        let is_for_ever = !record.is_gone && retention.result.is_none() && retention.key.is_none();
+        let is_for_ever = !record.is_gone && claim.spec.retention.shortest().is_none();
         if let (Some(entries), Some(_), true) = (&self.0, &record.answer, is_for_ever) {
             entries.keep(claim, record, None);
         }

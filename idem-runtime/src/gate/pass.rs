@@ -21,8 +21,7 @@ pub(crate) struct Pass {
 
 impl Pass {
     pub(super) fn new(gate: Gate, key: String, claim: &Claim, before: Marker) -> Self {
-        let retention = claim.spec.retention;
-        let life = retention.result.into_iter().chain(retention.key).min().map(Duration::from_secs);
+        let life = claim.spec.retention.shortest();
         let is_marked = matches!(before, Marker::None);
         Self { gate, key, owner: claim.owner.clone(), before, life, is_marked }
     }

@@ -40,8 +40,6 @@ pub struct Leased<'t, DB: SqlDialect> {
     attempt: Attempt<'t, DB>,
     inside: Inside,
     ours: Ours<DB>,
-    /// It was taken over, and something had begun.
-    in_doubt: bool,
 }
 
 /// Claims the key, takes a call over that is not heard of any more, or finds what an earlier one left.
@@ -192,9 +190,8 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     fn leased(self, mut ours: Ours<DB>) -> Found<'t, DB> {
         ours.turn = Some((self.turn, self.passed));
         let inside = Inside::opening(self.idem.id());
-        let in_doubt = !ours.hold.begun().names().is_empty();
         let attempt = Attempt::new(self.idem, Arc::clone(&ours.hold), inside.clone());
-        Found::Ours(Leased { attempt, inside, ours, in_doubt })
+        Found::Ours(Leased { attempt, inside, ours })
     }
 
     fn theirs(self, seen: Seen) -> Found<'t, DB> {
@@ -257,8 +254,8 @@ impl<'t, DB: SqlDialect> Leased<'t, DB> {
 
     /// Whether something had begun when it was taken over.
     #[must_use]
-    pub const fn is_in_doubt(&self) -> bool {
-        self.in_doubt
+    pub fn is_in_doubt(&self) -> bool {
+        !self.attempt.begun().is_empty()
     }
 
     /// Ends the call as a probe has found it, or says that the body runs.
@@ -300,7 +297,6 @@ impl<'t, DB: SqlDialect> Leased<'t, DB> {
     async fn begin_again<R, T, E>(mut self, codec: &Codec<R, T, E>) -> Opened<Self, R> {
         match self.attempt.forget_begun().await {
             Ok(()) => {
-                self.in_doubt = false;
                 // An error that the probe was given is none of the body's.
                 self.inside = Inside::opening(self.attempt.idem().id());
                 self.attempt = self.own_attempt();

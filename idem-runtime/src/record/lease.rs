@@ -115,7 +115,7 @@ impl Claim {
 }
 
 /// Renews leases, each for as long as it was taken for.
-pub(crate) fn renew_query<DB: SqlDialect>(claims: &[Claim]) -> Result<Query<DB>, sqlx::Error> {
+pub(crate) fn renew_query<DB: SqlDialect>(claims: &[&Claim]) -> Result<Query<DB>, sqlx::Error> {
     let list: Vec<_> =
         claims.iter().map(|claim| (claim.spec.scope, &claim.key, &claim.owner, claim.lease_ms())).collect();
     let mut arguments = DB::Arguments::default();

@@ -31,8 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl<DB: SqlDialect> Ours<DB> {
     pub(super) fn new(idem: &Idem<DB>, claim: Claim, attempt: i64, begun: Vec<String>) -> Self {
-        let beating = idem.heartbeat().beat(&claim);
         let hold = Arc::new(Hold::new(claim, u64::try_from(attempt).unwrap_or_default(), begun));
+        let beating = idem.heartbeat().beat(&hold);
         Self { hold, turn: None, held: Some(Held { idem: idem.clone(), beating }) }
     }
 
