@@ -33,6 +33,7 @@ mod options;
 mod pools;
 mod prepared;
 mod races;
+mod redis_tokens;
 mod releases;
 mod replay_cache;
 mod reports;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
     pools::add(&mut suite);
     prepared::add(&mut suite);
     races::add(&mut suite);
+    redis_tokens::add(&mut suite);
     releases::add(&mut suite);
     replay_cache::add(&mut suite);
     reports::add(&mut suite);
