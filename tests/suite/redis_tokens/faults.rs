@@ -8,6 +8,7 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
 use super::{Form, PATIENCE, PURPOSE, USER, insist};
 use crate::answers::answer;
+use crate::failures::Failure;
 use crate::support::{Engine, Fault, Suite, TestDb, TestResult, ensure, on_every_engine};
 
 pub(super) fn add(suite: &mut Suite) {
@@ -19,6 +20,7 @@ pub(super) fn add(suite: &mut Suite) {
             redis_an_answer_that_is_lost_with_its_connection,
             redis_without_its_scripts,
             redis_a_flush_forgets_tokens,
+            redis_a_refusal_is_never_recorded,
         ]
     );
 }
@@ -127,5 +129,31 @@ async fn redis_a_flush_forgets_tokens<DB: Engine>(db: TestDb<DB>) -> TestResult 
     answer!(form.send(&reserved, USER).await, Err(TokenError::Unknown));
     tokio::time::timeout(PATIENCE, reservation.release()).await??;
     ensure!(form.redis.keys(&form.prefix).await?.is_empty(), "a release has made a token");
+    Ok(())
+}
+
+/// Whatever the body makes of it.
+async fn redis_a_refusal_is_never_recorded<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let form = Form::new(&db).await?;
+    let mut reservation = form.reserve(&form.issue().await?).run().await?;
+    for way in ["reserve", "confirm", "issue", "take", "issue for GETDEL"] {
+        let act = || form.idem.once("test.form", way).record_err(|_: &Failure| true);
+        let refused = act().run(async |_| {
+            if way != "reserve" {
+                form.redis.fail(Some(Fault::Says("OOM")));
+            }
+            let refused = match way {
+                "reserve" => form.reserve("never issued").run().await.map(drop),
+                "confirm" => reservation.confirm().await.map(drop),
+                "issue" => form.issue().await.map(drop),
+                "take" => form.getdel.take("any", USER).await,
+                _ => form.getdel.issue(USER).await.map(drop),
+            };
+            form.redis.fail(None);
+            Err::<i64, _>(Failure::Told(format!("{refused:?}")))
+        });
+        answer!(refused.await, Err(Failure::Told(told)) if told.starts_with("Err"));
+        answer!(act().run(async |_| Ok::<i64, Failure>(7)).await, Ok(7));
+    }
     Ok(())
 }
