@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use idem_runtime::prelude::*;
-use idem_runtime::token::{Confirmed, Consumed, TokenError};
+use idem_runtime::token::{Confirmed, Consumed, Reservation, TokenError};
 
 use super::{Form, insist};
 use crate::acts::effect;
 use crate::answers::answer;
-use crate::support::{Engine, Suite, TestDb, TestResult, on_every_engine};
+use crate::support::{BoxError, Engine, Fault, Suite, TestDb, TestResult, ensure, on_every_engine};
 
 pub(super) fn add(suite: &mut Suite) {
     on_every_engine!(
@@ -17,6 +17,7 @@ pub(super) fn add(suite: &mut Suite) {
         [
             c54_redis_a_rollback_gives_it_back,
             redis_a_drop_gives_it_back,
+            redis_a_drop_gives_back_nothing_whose_effect_is_there,
             redis_a_crash_gives_it_back_after_a_while,
             redis_only_its_owner_confirms_or_releases,
             redis_what_was_reserved_in_time_is_confirmed_late,
@@ -57,14 +58,45 @@ async fn redis_a_drop_gives_it_back<DB: Engine>(db: TestDb<DB>) -> TestResult {
     drop(form.reserve(&token).run().await?);
     drop(insist(&form.tokens, &token).await?);
     // One that is dropped on the way.
-    let mut reserving = Box::pin(form.reserve(&token).run());
-    answer!(reserving.as_mut().now_or_never(), None);
-    drop(reserving);
+    drop(form.reserve(&token).run().now_or_never());
     let mut reservation = insist(&form.tokens, &token).await?;
-    // From the first call of `confirm` on it is nobody else's, whoever goes away.
-    answer!(reservation.confirm().now_or_never(), None);
+    // What is confirmed is confirmed, whoever goes away.
+    drop(reservation.confirm().now_or_never());
     drop(reservation);
     answer!(insist(&form.tokens, &token).await, Err(TokenError::Used));
+    Ok(())
+}
+
+/// From the first call of `confirm` on the effect is there, whatever Redis has heard.
+async fn redis_a_drop_gives_back_nothing_whose_effect_is_there<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let form = Form::new(&db).await?;
+    let asked_by_drop = |reservation: Reservation| {
+        let asked = form.redis.asked();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        // What a drop spawns there runs before the next line does.
+        let dropped = std::thread::spawn(move || {
+            runtime.block_on(async {
+                drop(reservation);
+                tokio::task::yield_now().await;
+            });
+        });
+        dropped.join().map_err(|_| "the drop has panicked")?;
+        Ok::<_, BoxError>(form.redis.asked() - asked)
+    };
+    let tokens = [form.issue().await?, form.issue().await?, form.issue().await?];
+    let [open, mut failed, mut confirmed] = [
+        form.reserve(&tokens[0]).run().await?,
+        form.reserve(&tokens[1]).run().await?,
+        form.reserve(&tokens[2]).run().await?,
+    ];
+    ensure!(asked_by_drop(open)? == 1, "what was not confirmed is not given back");
+    form.redis.fail(Some(Fault::Says("OOM")));
+    answer!(failed.confirm().await, Err(TokenError::Store(_)));
+    form.redis.fail(None);
+    ensure!(asked_by_drop(failed)? == 0, "what failed to be confirmed is given back");
+    held!(form.reserve(&tokens[1]).run().await);
+    answer!(confirmed.confirm().await, Ok(Confirmed::Used));
+    ensure!(asked_by_drop(confirmed)? == 0, "what is confirmed is given back");
     Ok(())
 }
 

@@ -74,11 +74,10 @@ end
 return 'used'",
 );
 
-/// Owner.
+/// Owner. What was used stays so.
 pub(super) static RELEASE: Script = Script::new(
     "\
-local owner, used = unpack(redis.call('HMGET', KEYS[1], 'owner', 'used'))
-if owner == ARGV[1] and not used then
+if redis.call('HGET', KEYS[1], 'owner') == ARGV[1] then
   redis.call('HDEL', KEYS[1], 'owner', 'request', 'held')
 end
 return 'released'",
