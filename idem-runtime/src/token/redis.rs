@@ -54,6 +54,7 @@ pub use reservation::{Confirmed, Reservation, Reserve};
 /// | a rollback | gives it back | gives it back | **loses it** |
 /// | a crash before the commit | gives it back | gives it back after [`hold`](RedisTokens::hold) | **loses it** |
 /// | a crash after the commit | it is used | **gives it back** after `hold`, until `confirm` was heard | it is used |
+/// | an answer that is lost | the same request is let through | is asked for again, and the same request is let through | **loses it** |
 /// | an effect that takes longer than `hold` | keeps it | **another one may have it meanwhile** | keeps it |
 /// | Redis forgets it: a flush, an eviction | | `Unknown` | `Absent` |
 /// | Redis forgets the last second: a failover, a restart | | **it can be used again** | **it can be used again** |

@@ -36,8 +36,9 @@ pub(super) struct Names {
 
 /// A token that nobody else can have, until it is confirmed or given back.
 ///
-/// Dropped, it is given back by a task of its own, so that every error on the way to the commit does. Only [`confirm`](Self::confirm)
-/// keeps it from others for good.
+/// Dropped, it is given back by a task of its own, and so by every error on the way to the commit. Only
+/// [`confirm`](Self::confirm) keeps it from others for good. Call it, too, after an error that leaves open whether the effect is
+/// there, such as [`Error::UnknownCommit`]: the same request is let through again and finds out, and no other one is.
 #[must_use = "it is given back when it is dropped"]
 pub struct Reservation {
     store: Store,
