@@ -902,6 +902,18 @@ SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed
     ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
   LOCK IN SHARE MODE;
 
+-- record: look all
+SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
+  STRAIGHT_JOIN idem_record AS seen FORCE INDEX (PRIMARY)
+    ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY);
+
 -- record: end all
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',

@@ -1505,6 +1505,14 @@ SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.st
   FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
   JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
 
+-- record: look all
+SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased
+  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
+
 -- record: end all
 UPDATE idem_record
    SET status = 2, result = list.it ->> 1, result_type = $2, completed_at = clock_timestamp(),

@@ -285,6 +285,14 @@ SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, see
   FROM json_each(?2) AS list
   JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
 
+-- record: look all
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
+
 -- record: end all
 UPDATE idem_record
    SET status = 2, result = list.result, result_type = ?2, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
