@@ -221,6 +221,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     lease_until  DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00', -- nobody takes it over before
     begun        LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- its outside calls and its commits, in JSON
     updated_at   DATETIME(6), -- when an attempt or an operator last wrote it
+    begun_writes INT NOT NULL DEFAULT 0, -- how often its owner wrote `begun`: an earlier write that comes late misses
     PRIMARY KEY (scope, `key`),
     CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
     -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
@@ -359,7 +360,7 @@ SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_T
 -- record: take over
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 UPDATE idem_record
-   SET owner = ?, attempt = attempt + 1,
+   SET owner = ?, attempt = attempt + 1, begun_writes = 0,
        lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
        updated_at = UTC_TIMESTAMP(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt = ? AND attempt > 0
@@ -367,10 +368,10 @@ UPDATE idem_record
 
 -- record: mark
 UPDATE idem_record
-   SET status = ?, begun = ?,
+   SET status = ?, begun = ?, begun_writes = ?,
        lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
        updated_at = UTC_TIMESTAMP(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4);
+ WHERE scope = ? AND `key` = ? AND owner = ? AND begun_writes <= ? AND status IN (1, 4);
 
 -- record: renew
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */

@@ -24,6 +24,7 @@ pub(super) fn add(suite: &mut Suite) {
             a_claim_that_is_not_answered,
             a_takeover_that_is_not_answered,
             a_step_that_is_not_answered,
+            a_step_that_is_written_late,
             a_result_that_is_not_answered,
             a_large_result_beside_a_lost_connection,
             a_call_that_is_let_go_and_not_answered,
@@ -118,6 +119,27 @@ async fn a_step_that_is_not_answered<DB: Engine>(db: TestDb<DB>) -> TestResult {
         });
         answer!(with_fate::<i64>(fate, held, call).await?, Err(PayError::Refused));
         recorded(&db, &key, "").await?;
+    }
+    Ok(())
+}
+
+/// A write that nobody saw was asked again, others came after it, and only then does it arrive.
+async fn a_step_that_is_written_late<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let proxy = Proxy::to(&db).await?;
+    let idem = proxy.idem(2).await?;
+    for (key, late) in [("begun", "[\"a\"]"), ("taken back", "[\"b\"]")] {
+        let held = proxy.hold(late);
+        let call = idem.once(SCOPE, key).payload(&1_i64).lease(LONG).run(async |mut attempt| {
+            attempt.external("a").await?;
+            attempt.external("b").await?;
+            attempt.retract("a").await?;
+            attempt.external("a").await?;
+            held.end(true).await.map_err(failed)?;
+            let seen = record(&db, key).await.map_err(failed)?;
+            if seen == "4 1 [\"b\",\"a\"] leased" { Ok(1) } else { Err(failed(seen.into())) }
+        });
+        answer!(call.await, Ok(1));
+        ensure!(proxy.is_done(), "{late} was never written");
     }
     Ok(())
 }
