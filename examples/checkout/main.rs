@@ -40,7 +40,7 @@ use crate::layers::{Layer, Layers};
 use crate::place::Fresh;
 use crate::store::Till;
 use crate::street::Shop;
-use crate::table::{Table, Totals};
+use crate::table::Table;
 
 /// The name of the example, and of what it makes.
 const EXAMPLE: &str = "checkout";
@@ -130,7 +130,7 @@ async fn run<DB: Till>(pool: Pool<DB>, place: &str, arguments: &Arguments) -> Re
         say!("{why}");
     }
 
-    let count = purchases.len();
+    let (count, planned) = (purchases.len(), sources::planned(&purchases));
     let shop = Shop { instances: instances(&pools, &gates).await?, layers: layers.clone() };
     store::open(&shop.instances[0], &layers).await?;
     let answered = street::deliver(shop, purchases, arguments.workers).await;
@@ -141,7 +141,10 @@ async fn run<DB: Till>(pool: Pool<DB>, place: &str, arguments: &Arguments) -> Re
     let table = Table::new(&answered?, &charges?);
     say!("\n{table}");
     report_gates(&gates);
-    Ok(last_lines(table.totals(count), &layers, arguments.deliveries as usize))
+    let totals = table.totals(count, &planned);
+    report_leak(totals.duplicated, &layers);
+    say!("{totals}");
+    Ok(table.adds_up(&planned) && totals.lost == 0 && (totals.duplicated == 0 || !layers.decide()))
 }
 
 /// A pool of its own on the same database: another instance of the service.
@@ -180,16 +183,13 @@ fn report_gates(gates: &[Gate]) {
     }
 }
 
-/// The counts, for programs; whether they add up, and are what the layers that are on promise.
-fn last_lines(totals: Totals, layers: &Layers, delivered: usize) -> bool {
-    let Totals { duplicated, lost, .. } = totals;
-    if !layers.decide() && duplicated > 0 {
+/// Why the purchase was charged again, where that was asked for.
+fn report_leak(duplicated: usize, layers: &Layers) {
+    if duplicated > 0 && !layers.decide() {
         say!(
-            "{duplicated} charges too many: without claim and compare-and-swap nobody decides. A button and a token only see \
-             what comes from\nthe page, a request that is sent again is let through, and calls inside of the back end, \
-             messages and callbacks have no token."
+            "{duplicated} charges too many: neither the claim nor compare-and-swap is there to decide. A token lets the \
+             same request\nthrough again, and what the back end and the provider send has none; a gate is a hint to the \
+             claim."
         );
     }
-    say!("{totals}");
-    totals.add_up(delivered) && lost == 0 && (duplicated == 0 || !layers.decide())
 }

@@ -85,7 +85,7 @@ pub(crate) async fn buy<DB: Till>(
     }
     let sale = if layers.has(Layer::Claim) {
         // Inside of a transaction: the gate is not asked, as the token has asked the database already.
-        settle_once(&mut *tx, layers, wanted.cart_id, wanted.amount, wanted).await?
+        settle_once(&mut *tx, layers, wanted).await?
     } else {
         settle(&mut tx, layers, wanted).await?.into()
     };
@@ -101,7 +101,7 @@ pub(crate) async fn hear<DB: Till>(
     wanted: Wanted,
 ) -> Result<Once<Sale>, CheckoutError> {
     if layers.has(Layer::Claim) {
-        return settle_once(idem, layers, wanted.cart_id, wanted.amount, wanted).await;
+        return settle_once(idem, layers, wanted).await;
     }
     let mut tx = idem.begin().await?;
     let sale = settle(&mut tx, layers, wanted).await?;
@@ -110,15 +110,13 @@ pub(crate) async fn hear<DB: Till>(
 }
 
 /// The claim. Its key is the purchase, and no number of a request or a message: those differ from way to way.
-#[idempotent(scope = "checkout.settle", key = cart_id, payload = amount)]
+#[idempotent(scope = "checkout.settle", key = wanted.cart_id, payload = wanted.amount)]
 async fn settle_once<DB: Till>(
     tx: &mut Tx<'_, DB>,
     layers: &Layers,
-    cart_id: i64,
-    amount: i64,
     wanted: Wanted,
 ) -> Result<Once<Sale>, CheckoutError> {
-    Ok(settle(tx, layers, Wanted { cart_id, amount, ..wanted }).await?.into())
+    Ok(settle(tx, layers, wanted).await?.into())
 }
 
 async fn settle<DB: Till>(tx: &mut Tx<'_, DB>, layers: &Layers, wanted: Wanted) -> Result<Sale, CheckoutError> {

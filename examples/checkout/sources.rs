@@ -122,6 +122,11 @@ pub(crate) fn purchases(seed: u64, deliveries: usize) -> Vec<Purchase> {
     purchases
 }
 
+/// What is to be delivered.
+pub(crate) fn planned(purchases: &[Purchase]) -> Vec<Source> {
+    purchases.iter().flat_map(|purchase| &purchase.deliveries).map(|delivery| delivery.source).collect()
+}
+
 impl Purchase {
     fn of(cart_id: i64, first_id: i64, most: usize, rng: &mut impl Rng) -> Self {
         let repeats = Source::ALL[1..].iter().flat_map(|&source| vec![source; rng.random_range(0..=source.most())]);

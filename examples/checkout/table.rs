@@ -98,15 +98,25 @@ impl Table {
         self.fates.iter().filter(|(source, fate)| is_counted(*source, *fate)).count()
     }
 
-    /// The last line, for programs.
-    pub(crate) fn totals(&self, purchases: usize) -> Totals {
+    /// The sums, of so many purchases and of what was to be delivered.
+    pub(crate) fn totals(&self, purchases: usize, planned: &[Source]) -> Totals {
+        let unanswered = planned.len() - self.fates.len();
         Totals {
-            deliveries: self.fates.len(),
+            deliveries: planned.len(),
             charged: self.charged,
             stopped: self.count(|_, fate| fate.is_stopped()),
             duplicated: self.duplicated,
-            lost: purchases - self.charged,
+            lost: purchases - self.charged + unanswered,
         }
+    }
+
+    /// Whether each column has as many as were sent, and the charges are those that the database has.
+    pub(crate) fn adds_up(&self, planned: &[Source]) -> bool {
+        let sent = |column| planned.iter().filter(|source| **source == column).count();
+        let is_whole = |column| self.count(|source, _| source == column) == sent(column);
+        let charged = [(Fate::Charged, self.charged), (Fate::ChargedAgain, self.duplicated)];
+        Source::ALL.into_iter().all(is_whole)
+            && charged.into_iter().all(|(row, charges)| self.count(|_, fate| fate == row) == charges)
     }
 }
 
@@ -138,7 +148,7 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, cells: &[impl fmt::Display], all:
     writeln!(f, "{all:>8}")
 }
 
-/// The sums of a run.
+/// The last line of a run, for programs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) deliveries: usize,
@@ -148,19 +158,9 @@ pub(crate) struct Totals {
     pub(crate) lost: usize,
 }
 
-impl Totals {
-    /// Whether each delivery was charged or stopped, and none of them was overlooked.
-    pub(crate) fn add_up(&self, delivered: usize) -> bool {
-        self.deliveries == delivered && self.charged + self.stopped + self.duplicated == delivered
-    }
-}
-
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { deliveries, charged, stopped, duplicated, lost } = self;
-        write!(
-            f,
-            "deliveries={deliveries} charged={charged} stopped={stopped} duplicated={duplicated} lost={lost}"
-        )
+        write!(f, "deliveries={deliveries} charged={charged} stopped={stopped} duplicated={duplicated} lost={lost}")
     }
 }
