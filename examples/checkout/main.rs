@@ -38,6 +38,7 @@ use uuid::Uuid;
 
 use crate::layers::{Layer, Layers};
 use crate::place::Fresh;
+use crate::sources::{Purchase, Source};
 use crate::store::Till;
 use crate::street::Shop;
 use crate::table::Table;
@@ -54,7 +55,7 @@ struct Arguments {
     #[arg(long)]
     database_url: Option<String>,
 
-    /// The gate's Redis: `redis://..` [default: the variable REDIS_URL; without one the gate is off]
+    /// The gate's Redis: `redis://..` [default: the variable `REDIS_URL`; without one the gate is off]
     #[arg(long)]
     redis: Option<String>,
 
@@ -119,32 +120,41 @@ async fn on_server<DB: Till>(fresh: Fresh<DB>, arguments: &Arguments) -> Result<
 
 async fn run<DB: Till>(pool: Pool<DB>, place: &str, arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let redis = arguments.redis.clone().or_else(|| std::env::var("REDIS_URL").ok());
-    let layers = Layers::chosen(&arguments.without, &arguments.only);
-    let (layers, idle_gate) = layers.without_idle_gate(redis.is_some());
+    let (layers, idle_gate) = Layers::chosen(&arguments.without, &arguments.only).without_idle_gate(redis.is_some());
     let gates = gates(redis.filter(|_| layers.has(Layer::Gate)))?;
-    let pools = [pool.clone(), second_pool(&pool).await?];
     let purchases = sources::purchases(arguments.seed, arguments.deliveries as usize);
     say!("{} purchases, {} deliveries, two instances of the shop", purchases.len(), arguments.deliveries);
     say!("database: {place}\nlayers: {layers}");
     if let Some(why) = idle_gate {
         say!("{why}");
     }
-
     let (count, planned) = (purchases.len(), sources::planned(&purchases));
-    let shop = Shop { instances: instances(&pools, &gates).await?, layers: layers.clone() };
-    store::open(&shop.instances[0], &layers).await?;
-    let answered = street::deliver(shop, purchases, arguments.workers).await;
-    let charges = DB::charges(&pool).await;
-    for pool in pools {
-        pool.close().await;
-    }
-    let table = Table::new(&answered?, &charges?);
+    let table = play(pool, &gates, &layers, purchases, arguments.workers).await?;
     say!("\n{table}");
     report_gates(&gates);
-    let totals = table.totals(count, &planned);
-    report_leak(totals.duplicated, &layers);
-    say!("{totals}");
-    Ok(table.adds_up(&planned) && totals.lost == 0 && (totals.duplicated == 0 || !layers.decide()))
+    Ok(last_line(&table, count, &planned, &layers))
+}
+
+/// Makes the two instances, delivers everything, and asks the database who was charged.
+async fn play<DB: Till>(
+    pool: Pool<DB>,
+    gates: &[Gate],
+    layers: &Layers,
+    purchases: Vec<Purchase>,
+    workers: u16,
+) -> Result<Table, Box<dyn Error>> {
+    let pools = [pool.clone(), second_pool(&pool).await?];
+    let told = async {
+        let shop = Shop { instances: instances(&pools, gates).await?, layers: layers.clone() };
+        store::open(&shop.instances[0], layers).await?;
+        let answered = street::deliver(shop, purchases, workers).await?;
+        Ok(Table::new(&answered, &DB::charges(&pool).await?))
+    };
+    let table = told.await;
+    for pool in &pools {
+        pool.close().await;
+    }
+    table
 }
 
 /// A pool of its own on the same database: another instance of the service.
@@ -168,7 +178,8 @@ fn gates(redis: Option<String>) -> Result<Vec<Gate>, Box<dyn Error>> {
 async fn instances<DB: Till>(pools: &[Pool<DB>; 2], gates: &[Gate]) -> Result<[Idem<DB>; 2], idem_runtime::Error> {
     let instance = |number: usize| {
         let builder = Idem::builder(pools[number].clone());
-        gates.get(number).cloned().into_iter().fold(builder, |builder, gate| builder.gate(gate)).build()
+        let builder = if let Some(gate) = gates.get(number) { builder.gate(gate.clone()) } else { builder };
+        builder.build()
     };
     Ok([instance(0).await?, instance(1).await?])
 }
@@ -187,9 +198,16 @@ fn report_gates(gates: &[Gate]) {
 fn report_leak(duplicated: usize, layers: &Layers) {
     if duplicated > 0 && !layers.decide() {
         say!(
-            "{duplicated} charges too many: neither the claim nor compare-and-swap is there to decide. A token lets the \
-             same request\nthrough again, and what the back end and the provider send has none; a gate is a hint to the \
-             claim."
+            "{duplicated} charges too many: neither the claim nor compare-and-swap is there to decide. A token lets the"
         );
+        say!("same request through again, what the back end and the provider send has none, and a gate is a hint.");
     }
+}
+
+/// The counts, for programs; whether they add up, and are what the layers promise.
+fn last_line(table: &Table, purchases: usize, planned: &[Source], layers: &Layers) -> bool {
+    let totals = table.totals(purchases, planned);
+    report_leak(totals.duplicated, layers);
+    say!("{totals}");
+    table.adds_up(planned) && totals.lost == 0 && (totals.duplicated == 0 || !layers.decide())
 }
