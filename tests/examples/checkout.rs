@@ -21,6 +21,9 @@ fn ten_thousand_deliveries() {
     }
     assert!(redis().is_none() || stopped(&report, "gate") > 100, "{report}");
     assert!(stopped(&report, "cut, undone") > 0, "{report}");
+    // A token lets the same request through again, so that it hears of the first one from the claim; and no other click.
+    let claimed = &rows(&report)["claim"];
+    assert!(claimed[2] > 100 && claimed[1] == 0, "{report}");
 }
 
 #[test]
