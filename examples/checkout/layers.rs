@@ -37,16 +37,16 @@ impl Layers {
 
     /// Takes the gate out where there is nobody to ask or to tell, and says why.
     pub(crate) fn without_idle_gate(mut self, has_redis: bool) -> (Self, Option<&'static str>) {
-        let why = match () {
-            () if !self.has(Layer::Gate) => None,
-            () if !self.has(Layer::Claim) => Some("the gate is off: it is a hint to the claim, and that is off"),
-            () if !has_redis => Some("the gate is off: there is no Redis (--redis redis://.. or REDIS_URL)"),
-            () => None,
+        let why = if !self.has(Layer::Claim) {
+            "the gate is off: it is a hint to the claim, and that is off"
+        } else if !has_redis {
+            "the gate is off: there is no Redis (--redis redis://.. or REDIS_URL)"
+        } else {
+            return (self, None);
         };
-        if why.is_some() {
-            self.0.retain(|layer| *layer != Layer::Gate);
-        }
-        (self, why)
+        let was_on = self.has(Layer::Gate);
+        self.0.retain(|layer| *layer != Layer::Gate);
+        (self, was_on.then_some(why))
     }
 
     /// Whether one that decides is on. The others only stop what comes by them.
