@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use idem_runtime::gate::Gate;
+use idem_runtime::gate::{Gate, counting};
 use idem_runtime::prelude::*;
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, Cmd, ErrorKind, Pipeline, RedisFuture, Value};
@@ -23,6 +23,7 @@ pub(crate) fn add(suite: &mut Suite) {
         suite,
         [
             what_redis_is_told,
+            calls_are_counted_apart,
             i34_each_path_behind_the_gate_compares_the_payload,
             c51_a_call_that_fails_takes_its_mark_away,
             c49_a_flush_and_an_eviction_change_nothing,
@@ -201,6 +202,27 @@ async fn what_redis_is_told<DB: Engine>(db: TestDb<DB>) -> TestResult {
     tx.commit().await?;
     it.until_marked(&["ended"]).await?;
     left(&db, ["k,nested", "k:2,nested:2"]).await
+}
+
+/// Each future has its own calls, at the same time as others and in the same task; the gate has all of them.
+async fn calls_are_counted_apart<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: false);
+    it.until_marked(&["ended"]).await?;
+    let (again, new) = tokio::join!(counting(write(&it.idem, "k", 1)), counting(write(&it.idem, "new", 1)));
+    result!(again.0, 1, is_replay: true);
+    result!(new.0, 1, is_replay: false);
+    ensure!((again.1.first, again.1.ended, again.1.false_hints) == (0, 1, 0), "{:?}", again.1);
+    ensure!((new.1.first, new.1.ended) == (1, 0), "{:?}", new.1);
+    let counts = it.gate.counts();
+    ensure!((counts.first, counts.ended) == (2, 1), "{counts:?}");
+    it.until_marked(&["ended", "ended"]).await?;
+    db.execute("DELETE FROM idem_record").await?;
+    let (wrong, counts) = counting(write(&it.idem, "k", 1)).await;
+    result!(wrong, 1, is_replay: false);
+    ensure!((counts.ended, counts.false_hints) == (1, 1), "{counts:?}");
+    Ok(())
 }
 
 async fn i34_each_path_behind_the_gate_compares_the_payload<DB: Engine>(db: TestDb<DB>) -> TestResult {
