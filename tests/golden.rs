@@ -17,6 +17,9 @@ mod reward;
 #[path = "../examples/transfer/machine.rs"]
 mod transfer;
 
+#[path = "../examples/checkout/machine.rs"]
+mod checkout;
+
 #[path = "support/example.rs"]
 mod example;
 
@@ -35,6 +38,7 @@ fn postgres_sql() {
     expect_file!["../examples/stock/sql/postgres.sql"].assert_eq(&stock_sql(dialect));
     expect_file!["../examples/reward/sql/postgres.sql"].assert_eq(&reward_sql(dialect));
     expect_file!["../examples/transfer/sql/postgres.sql"].assert_eq(&transfer_sql(dialect));
+    expect_file!["../examples/checkout/sql/postgres.sql"].assert_eq(&checkout_sql(dialect));
 }
 
 #[test]
@@ -45,6 +49,7 @@ fn mysql_sql() {
     expect_file!["../examples/stock/sql/mysql.sql"].assert_eq(&stock_sql(dialect));
     expect_file!["../examples/reward/sql/mysql.sql"].assert_eq(&reward_sql(dialect));
     expect_file!["../examples/transfer/sql/mysql.sql"].assert_eq(&transfer_sql(dialect));
+    expect_file!["../examples/checkout/sql/mysql.sql"].assert_eq(&checkout_sql(dialect));
 }
 
 #[test]
@@ -55,6 +60,7 @@ fn sqlite_sql() {
     expect_file!["../examples/stock/sql/sqlite.sql"].assert_eq(&stock_sql(dialect));
     expect_file!["../examples/reward/sql/sqlite.sql"].assert_eq(&reward_sql(dialect));
     expect_file!["../examples/transfer/sql/sqlite.sql"].assert_eq(&transfer_sql(dialect));
+    expect_file!["../examples/checkout/sql/sqlite.sql"].assert_eq(&checkout_sql(dialect));
 }
 
 #[test]
@@ -63,6 +69,7 @@ fn diagrams() {
     expect_file!["../examples/payment/diagram/order.mmd"].assert_eq(&text_file(payment::OrderStatus::MERMAID));
     expect_file!["../examples/order/diagram/order.mmd"].assert_eq(&text_file(order::OrderStatus::MERMAID));
     expect_file!["../examples/transfer/diagram/transfer.mmd"].assert_eq(&text_file(transfer::TransferStatus::MERMAID));
+    expect_file!["../examples/checkout/diagram/order.mmd"].assert_eq(&text_file(checkout::OrderStatus::MERMAID));
     expect_file!["../examples/stock/diagram/reservation.mmd"].assert_eq(&text_file(stock::Reservation::MERMAID));
 }
 
@@ -100,6 +107,14 @@ fn reward_sql(dialect: Dialect) -> String {
 fn transfer_sql(dialect: Dialect) -> String {
     let machine = with_tables::<transfer::TransferStatus>(&transfer::tables(dialect), dialect);
     text_file(&format!("{machine}\n{}", all_records(dialect)))
+}
+
+/// With the statements of the token. Those of the claim are the payment's.
+fn checkout_sql(dialect: Dialect) -> String {
+    let machine = with_tables::<checkout::OrderStatus>(&checkout::tables(dialect), dialect);
+    let token = schema::statements(dialect).filter(|(name, _)| name.starts_with("token"));
+    let token: String = token.map(|(name, sql)| statement(name, sql)).collect();
+    text_file(&format!("{machine}\n{}{token}", title("the token")))
 }
 
 /// The tables of an example, and what the machine adds to them.

@@ -143,7 +143,8 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
 
     /// It renews the lease as well, and finds out whether the call is still ours.
     async fn mark(&self, begun: &Begun) -> Result<(), Error> {
-        let query = || self.hold.claim.mark_query::<DB>(&begun.names());
+        let write = self.hold.next_write();
+        let query = || self.hold.claim.mark_query::<DB>(&begun.names(), write);
         let answer = self.idem.ask_alone(PATIENCE, query).await?;
         if answer.rows_affected() == 1 { Ok(()) } else { Err(Error::StaleOwner) }
     }
@@ -227,7 +228,7 @@ impl<DB: SqlDialect> AttemptTx<'_, DB> {
 /// The record is written last, and stays locked until the commit: whoever takes the call over comes before or after both.
 async fn fenced<DB: SqlDialect>(tx: Tx<'static, DB>, hold: &Hold) -> Result<(), Error> {
     let (before, begun) = (hold.begun(), hold.begun().with(TX));
-    let mark = hold.claim.mark_query::<DB>(&begun.names()).map_err(Error::Database)?;
+    let mark = hold.claim.mark_query::<DB>(&begun.names(), hold.next_write()).map_err(Error::Database)?;
     let mut tx = tx.fence(mark).await?;
     reached(Step::Fenced);
     if let Err(error) = tx.seal().await {

@@ -116,7 +116,7 @@ async fn check_records<DB: SqlDialect>(lent: &mut Lent<DB>, report: &mut Report)
 }
 
 /// The columns of `idem_record`.
-const RECORD: [&str; 15] = [
+const RECORD: [&str; 16] = [
     "scope",
     "key",
     "status",
@@ -132,6 +132,7 @@ const RECORD: [&str; 15] = [
     "lease_until",
     "begun",
     "updated_at",
+    "begun_writes",
 ];
 
 /// The other tables of idem's own, and their columns.

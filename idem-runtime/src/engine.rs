@@ -1,6 +1,7 @@
 //! The engine: a pool, and what calls of one process know of one another.
 
 mod alone;
+mod arrival;
 mod gated;
 mod heartbeat;
 mod in_flight;
@@ -20,10 +21,10 @@ use crate::schema;
 use crate::tx::{Lent, Root, Tx};
 
 pub(crate) use alone::UNTIL_NOW;
-use gated::Gated;
-pub(crate) use gated::Passed;
+pub(crate) use arrival::{Arrival, Arrived};
+pub(crate) use gated::Gated;
 pub(crate) use heartbeat::{Beating, Heartbeat, Quiet};
-pub(crate) use in_flight::{InFlight, Joined, Turn};
+use in_flight::InFlight;
 pub(crate) use inside::{Inside, Open};
 use replays::Replays;
 
@@ -182,14 +183,6 @@ impl<DB: SqlDialect> Idem<DB> {
         Self { engine: Arc::new(Engine { pool, id, writer, in_flight, heartbeat, replays, gated, result_limit }) }
     }
 
-    pub(crate) fn gated(&self) -> &Gated {
-        &self.engine.gated
-    }
-
-    pub(crate) fn replays(&self) -> &Replays {
-        &self.engine.replays
-    }
-
     pub(crate) fn heartbeat(&self) -> &Heartbeat<DB> {
         &self.engine.heartbeat
     }
@@ -241,7 +234,8 @@ impl<DB: SqlDialect> Builder<DB> {
         self
     }
 
-    /// Puts a [`Gate`](crate::gate::Gate) before the calls that begin on the engine: functions and blocks, not batches.
+    /// Puts a [`Gate`](crate::gate::Gate) before the calls that begin on the engine: functions,
+    /// blocks and batches.
     #[cfg(feature = "redis")]
     pub fn gate(mut self, gate: crate::gate::Gate) -> Self {
         self.gated = Gated(Some(gate));

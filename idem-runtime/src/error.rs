@@ -100,8 +100,8 @@ pub enum Error {
     /// The pool cannot carry idem.
     #[error("{0}")]
     Configuration(&'static str),
-    /// The transaction was given up (deadlock, serialization failure, busy, a lost connection): nothing of it is kept,
-    /// and running all of it again may work.
+    /// The transaction was given up (deadlock, serialization failure, busy, a statement that the server cut, a lost
+    /// connection): nothing of it is kept, and running all of it again may work.
     #[error("the transaction was given up by the database; run all of it again")]
     Retry(#[source] sqlx::Error),
     /// The answer to COMMIT was lost. Call again with the same key: it tells what happened.
@@ -223,8 +223,8 @@ pub enum TransitionError {
         /// The enum.
         machine: &'static str,
     },
-    /// The transaction was given up (deadlock, serialization failure, busy, a lost connection): nothing of it is kept,
-    /// and running all of it again may work.
+    /// The transaction was given up (deadlock, serialization failure, busy, a statement that the server cut, a lost
+    /// connection): nothing of it is kept, and running all of it again may work.
     #[error("the transaction was given up by the database; run all of it again")]
     Retry(#[source] sqlx::Error),
     /// The answer to COMMIT was lost, or that to a statement which commits by itself. Fire again with the same cause: it tells what happened.

@@ -83,6 +83,28 @@ struct Counters {
     replayed: AtomicU64,
 }
 
+tokio::task_local! {
+    /// Of the future that [`counting`] runs.
+    static APART: Arc<Counters>;
+}
+
+/// Runs a future, and says what gates have met for the calls in it: which function's duplicates a gate pays for. It is counted
+/// in [`Gate::counts`] as well. A task that the future spawns is not part of it, nor what runs in another `counting` inside.
+pub async fn counting<F: Future>(future: F) -> (F::Output, GateCounts) {
+    let apart = Arc::<Counters>::default();
+    let output = APART.scope(Arc::clone(&apart), future).await;
+    (output, apart.counts())
+}
+
+impl Counters {
+    fn counts(&self) -> GateCounts {
+        let Self { first, running, ended, bypassed, false_hints, replayed } = self;
+        let [first, running, ended, bypassed, false_hints, replayed] =
+            [first, running, ended, bypassed, false_hints, replayed].map(|counter| counter.load(Ordering::Relaxed));
+        GateCounts { first, running, ended, bypassed, false_hints, replayed }
+    }
+}
+
 impl Gate {
     /// A gate over a connection of the `redis` crate that mends itself: a `ConnectionManager`, or a `ClusterConnection`.
     pub fn new(connection: impl ConnectionLike + Clone + Send + Sync + 'static) -> Self {
@@ -130,10 +152,7 @@ impl Gate {
     /// What it has met since it was made. Clones are one gate.
     #[must_use]
     pub fn counts(&self) -> GateCounts {
-        let Counters { first, running, ended, bypassed, false_hints, replayed } = &*self.counters;
-        let [first, running, ended, bypassed, false_hints, replayed] =
-            [first, running, ended, bypassed, false_hints, replayed].map(|counter| counter.load(Ordering::Relaxed));
-        GateCounts { first, running, ended, bypassed, false_hints, replayed }
+        self.counters.counts()
     }
 
     /// Marks the key as one of a call that runs, and says what stood there before.
@@ -148,18 +167,20 @@ impl Gate {
             Some(Value::SimpleString(text)) => Marker::read(text.as_bytes()),
             Some(_) | None => Marker::Unknown,
         };
-        self.count(&before);
+        self.count(match before {
+            Marker::None => |counters| &counters.first,
+            Marker::Running => |counters| &counters.running,
+            Marker::Ended(_) => |counters| &counters.ended,
+            Marker::Unknown => |counters| &counters.bypassed,
+        });
         Pass::new(self.clone(), key, claim, before)
     }
 
-    fn count(&self, before: &Marker) {
-        let counter = match before {
-            Marker::None => &self.counters.first,
-            Marker::Running => &self.counters.running,
-            Marker::Ended(_) => &self.counters.ended,
-            Marker::Unknown => &self.counters.bypassed,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+    fn count(&self, counter: fn(&Counters) -> &AtomicU64) {
+        let add = |counters: &Counters| counter(counters).fetch_add(1, Ordering::Relaxed);
+        add(&self.counters);
+        // Most calls are in no future that is counted apart.
+        let _ = APART.try_with(|apart| add(apart));
     }
 
     /// None where there is no answer to be had.

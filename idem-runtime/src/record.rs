@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::idempotent::{Retention, Spec};
 use crate::tx::{Answer, Lent, Root};
 
-pub(crate) use many::{claim_all, end_all, fit_all};
+pub(crate) use many::{claim_all, end_all, fit_all, look_all};
 pub(crate) use sql::SQL;
 
 /// Which record, whose, and what for.

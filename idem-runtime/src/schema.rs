@@ -139,7 +139,7 @@ type Named = (&'static str, &'static str);
 
 /// The statements of idempotent functions that run in a transaction: `tx: &mut Tx<'_, DB>`.
 #[must_use]
-pub const fn transaction_statements(dialect: Dialect) -> [Named; 8] {
+pub const fn transaction_statements(dialect: Dialect) -> [Named; 9] {
     let sql = record::SQL.of(dialect);
     [
         ("claim", sql.claim),
@@ -149,6 +149,7 @@ pub const fn transaction_statements(dialect: Dialect) -> [Named; 8] {
         ("doubt", sql.doubt),
         ("claim all", sql.claim_all),
         ("read all", sql.read_all),
+        ("look all", sql.look_all),
         ("end all", sql.end_all),
     ]
 }

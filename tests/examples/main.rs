@@ -2,6 +2,7 @@
 //!
 //! `IDEM_TEST_SEEDS=20` runs more seeds than a usual run has time for.
 
+mod checkout;
 mod operator;
 mod order;
 mod payment;

@@ -104,7 +104,7 @@ async fn equal_keys_in_a_batch_are_duplicates<DB: Engine>(db: TestDb<DB>) -> Tes
 }
 
 async fn a_batch_costs_as_much_as_a_call<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let idem = db.idem(1).await?;
+    let idem = db.idem_without_gate(1).await?;
     create_tables(&db).await?;
     let batch = async |from: i64, to: i64| {
         let calls = (from..to).map(|number| (number, number));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use idem_runtime::gate::Gate;
+use idem_runtime::gate::{Gate, counting};
 use idem_runtime::prelude::*;
 
 use crate::acts::{create_tables, effect, effects, insist, left, result, write};
@@ -21,12 +21,14 @@ pub(crate) fn add(suite: &mut Suite) {
         suite,
         [
             what_redis_is_told,
+            calls_are_counted_apart,
             i34_each_path_behind_the_gate_compares_the_payload,
             c51_a_call_that_fails_takes_its_mark_away,
             c49_a_flush_and_an_eviction_change_nothing,
             c57_a_restored_database_under_a_live_redis,
             i81_redis_says_won_and_the_database_has_it,
             every_fault_of_redis_changes_no_answer,
+            batches_behind_the_gate,
             a_dead_redis_costs_one_timeout_a_second,
             answers_from_redis_when_asked_for,
             many_at_once_with_flushes_between,
@@ -44,10 +46,18 @@ struct Gated<DB: Engine> {
 }
 
 async fn gated<DB: Engine>(db: &TestDb<DB>, change: impl FnOnce(Gate) -> Gate) -> Result<Gated<DB>, BoxError> {
+    gated_on(db, 4, change).await
+}
+
+async fn gated_on<DB: Engine>(
+    db: &TestDb<DB>,
+    max_connections: u32,
+    change: impl FnOnce(Gate) -> Gate,
+) -> Result<Gated<DB>, BoxError> {
     let (redis, prefix) = (Faulty::new()?, redis_prefix());
     // Far more than a busy machine takes.
     let gate = change(Gate::new(redis.clone()).prefix(&prefix).timeout(Duration::from_secs(5)));
-    let idem = Idem::builder(db.pool(4)?).gate(gate.clone()).build().await?;
+    let idem = Idem::builder(db.pool(max_connections)?).gate(gate.clone()).build().await?;
     idem.migrate().await?;
     Ok(Gated { idem, gate, redis, prefix })
 }
@@ -94,6 +104,27 @@ async fn what_redis_is_told<DB: Engine>(db: TestDb<DB>) -> TestResult {
     tx.commit().await?;
     it.until_marked(&["ended"]).await?;
     left(&db, ["k,nested", "k:2,nested:2"]).await
+}
+
+/// Each future has its own calls, at the same time as others and in the same task; the gate has all of them.
+async fn calls_are_counted_apart<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate).await?;
+    create_tables(&db).await?;
+    result!(write(&it.idem, "k", 1).await, 1, is_replay: false);
+    it.until_marked(&["ended"]).await?;
+    let (again, new) = tokio::join!(counting(write(&it.idem, "k", 1)), counting(write(&it.idem, "new", 1)));
+    result!(again.0, 1, is_replay: true);
+    result!(new.0, 1, is_replay: false);
+    ensure!((again.1.first, again.1.ended, again.1.false_hints) == (0, 1, 0), "{:?}", again.1);
+    ensure!((new.1.first, new.1.ended) == (1, 0), "{:?}", new.1);
+    let counts = it.gate.counts();
+    ensure!((counts.first, counts.ended) == (2, 1), "{counts:?}");
+    it.until_marked(&["ended", "ended"]).await?;
+    db.execute("DELETE FROM idem_record").await?;
+    let (wrong, counts) = counting(write(&it.idem, "k", 1)).await;
+    result!(wrong, 1, is_replay: false);
+    ensure!((counts.ended, counts.false_hints) == (1, 1), "{counts:?}");
+    Ok(())
 }
 
 async fn i34_each_path_behind_the_gate_compares_the_payload<DB: Engine>(db: TestDb<DB>) -> TestResult {
@@ -239,6 +270,40 @@ async fn every_fault_of_redis_changes_no_answer<DB: Engine>(db: TestDb<DB>) -> T
     Ok(())
 }
 
+/// Looked up in one statement when all of it is said to have ended, and claimed otherwise.
+async fn batches_behind_the_gate<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated_on(&db, 1, |gate| gate).await?;
+    create_tables(&db).await?;
+    let batch = |keys: &'static [&'static str], fails: bool| {
+        let batch = it.idem.once_each("test.act", keys.iter().map(|key| (*key, 1_i64)));
+        batch.run(async move |mut tx, new| {
+            for place in &new {
+                effect(&mut tx, keys[*place]).await?;
+            }
+            if fails { Err(PayError::Refused) } else { Ok(new.into_iter().map(|_| 1_i64).collect()) }
+        })
+    };
+    let replays = |answers: Vec<Result<Once<i64>, Error>>| -> Result<Vec<bool>, Error> {
+        answers.into_iter().map(|answer| answer.map(|once| once.is_replay())).collect()
+    };
+    answer!(batch(&["a", "b"], true).await, Err(PayError::Refused));
+    it.until_marked(&[]).await?;
+    ensure!(replays(batch(&["a", "b"], false).await?)? == [false, false], "new");
+    it.until_marked(&["ended", "ended"]).await?;
+    let (answers, counts) = count_statements(&db, it.idem.pool(), batch(&["b", "a", "b"], false)).await?;
+    ensure!(replays(answers?)? == [true, true, true] && counts.total() == 1, "one look: {counts}");
+    let mismatch = it.idem.once_each("test.act", [("a", 2_i64)]).run(async |_, _| Ok::<Vec<i64>, PayError>(vec![]));
+    ensure!(matches!(mismatch.await?[..], [Err(Error::Mismatch)]), "another payload");
+    ensure!(replays(batch(&["a", "c"], false).await?)? == [true, false], "some of it is new");
+    it.until_marked(&["ended", "ended", "ended"]).await?;
+    // The database was restored to a time before.
+    db.execute("DELETE FROM idem_record").await?;
+    db.execute("DELETE FROM effect").await?;
+    ensure!(replays(batch(&["a", "b", "c"], false).await?)? == [false, false, false], "nothing is there");
+    ensure!(it.gate.counts().false_hints == 3, "{:?}", it.gate.counts());
+    left(&db, ["a,b,c", "a:2,b:2,c:2"]).await
+}
+
 async fn a_dead_redis_costs_one_timeout_a_second<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let it = gated(&db, |gate| gate.timeout(Duration::from_millis(30))).await?;
     create_tables(&db).await?;
@@ -266,11 +331,7 @@ async fn a_dead_redis_costs_one_timeout_a_second<DB: Engine>(db: TestDb<DB>) -> 
 
 /// Without the database; with it when the result is too large, or another one's.
 async fn answers_from_redis_when_asked_for<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let (redis, prefix) = (Faulty::new()?, redis_prefix());
-    let gate = Gate::new(redis.clone()).prefix(&prefix).timeout(Duration::from_secs(5)).replay_from_redis(100);
-    let idem = Idem::builder(db.pool(1)?).gate(gate.clone()).build().await?;
-    idem.migrate().await?;
-    let it = Gated { idem, gate, redis, prefix };
+    let it = gated_on(&db, 1, |gate| gate.replay_from_redis(100)).await?;
     let call = |key: &str, length: usize| {
         let call = it.idem.once("test.text", key).payload(&1_i64);
         call.run(async move |_| Ok::<String, PayError>("x".repeat(length)))

@@ -229,7 +229,7 @@ async fn an_answer_of_a_later_release_is_refused<DB: Engine>(db: TestDb<DB>) -> 
 
 /// It answers as every call does, whatever it finds first.
 async fn reading_first_costs_one_statement<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let idem = db.idem(1).await?;
+    let idem = db.idem_without_gate(1).await?;
     create_tables(&db).await?;
     let call = |payload: i64| {
         let call = idem.once("test.read", "k").payload(&payload).retain_result(DAY).read_first();

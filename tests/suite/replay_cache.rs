@@ -138,6 +138,21 @@ async fn each_way_is_answered_by_the_cache<DB: Engine>(db: TestDb<DB>) -> TestRe
     let answers = answers?;
     ensure!(matches!(&answers[..], [Ok(one), Err(Error::Mismatch)] if **one == 1), "{answers:?}");
     ensure!(nothing, "the batch asked the database");
+    let fills = || {
+        let batch = idem.once_each("test.act", [("a", 1_i64), ("b", 1)]);
+        batch.run(async |_, new| Ok::<_, PayError>(new.into_iter().map(|_| 1_i64).collect()))
+    };
+    ensure!(fills().await?.iter().all(Result::is_ok), "a batch");
+    let (single, nothing) = asks_nothing(&db, &idem, write(&idem, "b", 1)).await?;
+    result!(single, 1, is_replay: true);
+    ensure!(nothing, "the batch has filled nothing");
+    let other = caching(&db, LARGE).await?;
+    for filled in [false, true] {
+        let batch = other.once_each("test.act", [("a", 1_i64), ("b", 1)]);
+        let batch = batch.run(async |_, _| Ok::<Vec<i64>, PayError>(Vec::new()));
+        let (answers, nothing) = asks_nothing(&db, &other, batch).await?;
+        ensure!(answers?.iter().all(Result::is_ok) && nothing == filled, "{filled}: what a batch has found");
+    }
     let leased = || {
         let call = idem.once("test.leased", "k").payload(&1_i64).lease(Duration::from_mins(1));
         call.run(async |mut attempt| {

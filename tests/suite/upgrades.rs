@@ -41,22 +41,25 @@ pub(crate) fn add(suite: &mut Suite) {
 }
 
 /// The texts of the former releases, the oldest first.
-pub(crate) fn former<DB: Engine>() -> [&'static str; 3] {
+pub(crate) fn former<DB: Engine>() -> [&'static str; 4] {
     match DB::DIALECT {
         Dialect::Postgres => [
             include_str!("../../idem-runtime/src/schema/former/1_postgres.sql"),
             include_str!("../../idem-runtime/src/schema/former/2_postgres.sql"),
             include_str!("../../idem-runtime/src/schema/former/3_postgres.sql"),
+            include_str!("../../idem-runtime/src/schema/former/4_postgres.sql"),
         ],
         Dialect::MySql => [
             include_str!("../../idem-runtime/src/schema/former/1_mysql.sql"),
             include_str!("../../idem-runtime/src/schema/former/2_mysql.sql"),
             include_str!("../../idem-runtime/src/schema/former/3_mysql.sql"),
+            include_str!("../../idem-runtime/src/schema/former/4_mysql.sql"),
         ],
         Dialect::Sqlite => [
             include_str!("../../idem-runtime/src/schema/former/1_sqlite.sql"),
             include_str!("../../idem-runtime/src/schema/former/2_sqlite.sql"),
             include_str!("../../idem-runtime/src/schema/former/3_sqlite.sql"),
+            include_str!("../../idem-runtime/src/schema/former/4_sqlite.sql"),
         ],
     }
 }
@@ -68,15 +71,19 @@ fn without_audit<DB: Engine>() -> &'static str {
 }
 
 /// The texts that are one for each way to the present tables.
-fn outdated<DB: Engine>() -> [&'static str; 3] {
-    let [_, untimed, unleased] = former::<DB>();
-    [untimed, unleased, without_audit::<DB>()]
+fn outdated<DB: Engine>() -> [&'static str; 4] {
+    let [_, untimed, unleased, uncounted] = former::<DB>();
+    [untimed, unleased, uncounted, without_audit::<DB>()]
 }
 
 /// The steps that the table of a former release needs.
 fn steps<DB: Engine>(text: &str) -> Vec<Migration> {
     let mut steps = schema::upgrade(DB::DIALECT);
-    if text.contains("key_until") { steps.split_off(steps.len() - 1) } else { steps }
+    match text {
+        _ if text.contains("updated_at") => steps.split_off(steps.len() - 1),
+        _ if text.contains("key_until") => steps.split_off(steps.len() - 2),
+        _ => steps,
+    }
 }
 
 const COLUMNS: &str = "scope, key, status, fingerprint, result, owner, created_at, completed_at";
@@ -223,7 +230,7 @@ async fn former_tables_become_like_new_ones<DB: Engine>(db: TestDb<DB>) -> TestR
 
 /// How many records are not like those of a release that knew no leases.
 const NOT_LEASED: &str = "SELECT COUNT(*) FROM idem_record
- WHERE NOT (attempt = 0 AND lease_until < '2000-01-01' AND begun IS NULL AND updated_at IS NULL)";
+ WHERE NOT (attempt = 0 AND lease_until < '2000-01-01' AND begun IS NULL AND begun_writes = 0 AND updated_at IS NULL)";
 
 /// A record of a former release.
 async fn claim_as_before<DB: Engine>(db: &TestDb<DB>, step: &Migration) -> TestResult {
@@ -285,7 +292,7 @@ async fn leases_come_without_a_copy<DB: Engine>(db: TestDb<DB>) -> TestResult {
         // A row that is gone leaves a gap.
         Dialect::Sqlite => "SELECT group_concat(rowid) FROM idem_record",
     };
-    for (text, is_copied) in former::<DB>().into_iter().zip([true, true, false]) {
+    for (text, is_copied) in former::<DB>().into_iter().zip([true, true, false, false]) {
         create_former(&db, text).await?;
         db.execute("DELETE FROM idem_record WHERE status = 1").await?;
         let before = db.text(place).await?;
@@ -567,9 +574,14 @@ async fn files_bring_former_tables_along<DB: Engine>(db: TestDb<DB>) -> TestResu
 
 /// The lines that may stand before a text of a former release.
 fn former_markers<DB: Engine>(text: &str) -> Vec<String> {
-    // The first step gives a table that text of the release before.
-    let before = (text == former::<DB>()[2]).then(|| schema::upgrade(DB::DIALECT)[0].marker());
-    before.into_iter().chain(["-- idem: tables 00000000".to_owned()]).collect()
+    let (steps, [_, _, third, fourth]) = (schema::upgrade(DB::DIALECT), former::<DB>());
+    // What gave a table of an older release this text.
+    let before = match text {
+        _ if text == third => steps.first(),
+        _ if text == fourth => steps.iter().rev().nth(1),
+        _ => None,
+    };
+    before.map(Migration::marker).into_iter().chain(["-- idem: tables 00000000".to_owned()]).collect()
 }
 
 /// Writes these files, which with those that were there lead from a former table to the present ones.
@@ -631,7 +643,7 @@ async fn upgrade_beside_an_open_transaction<DB: Engine>(db: &TestDb<DB>, text: &
 /// A transaction whose snapshot is older than the table cannot use it; the next one can. One that is only older than the
 /// columns of a lease can.
 async fn a_snapshot_from_before_is_run_again<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    for (text, is_copied) in former::<DB>().into_iter().zip([true, true, false]) {
+    for (text, is_copied) in former::<DB>().into_iter().zip([true, true, false, false]) {
         create_used(&db, text).await?;
         let idem = unmigrated(&db).await?;
         let mut tx = idem.begin().await?;

@@ -804,6 +804,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     lease_until  DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00', -- nobody takes it over before
     begun        LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, -- its outside calls and its commits, in JSON
     updated_at   DATETIME(6), -- when an attempt or an operator last wrote it
+    begun_writes INT NOT NULL DEFAULT 0, -- how often its owner wrote `begun`: an earlier write that comes late misses
     PRIMARY KEY (scope, `key`),
     CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
     -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
@@ -901,6 +902,18 @@ SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed
   STRAIGHT_JOIN idem_record AS seen FORCE INDEX (PRIMARY)
     ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
   LOCK IN SHARE MODE;
+
+-- record: look all
+SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
+  STRAIGHT_JOIN idem_record AS seen FORCE INDEX (PRIMARY)
+    ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY);
 
 -- record: end all
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (

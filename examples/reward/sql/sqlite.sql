@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     lease_until  TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000', -- nobody takes it over before
     begun        TEXT, -- its outside calls and its commits, in JSON
     updated_at   TEXT, -- when an attempt or an operator last wrote it
+    begun_writes INTEGER NOT NULL DEFAULT 0, -- how often its owner wrote `begun`: an earlier write that comes late misses
     PRIMARY KEY (scope, key),
     CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
     -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
@@ -126,6 +127,14 @@ SELECT ?1, json_extract(list.value, '$[0]'), 1, json_extract(list.value, '$[1]')
 ON CONFLICT (scope, key) DO NOTHING;
 
 -- record: read all
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
+
+-- record: look all
 SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
        seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
        CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,

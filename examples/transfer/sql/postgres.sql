@@ -303,6 +303,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     lease_until  TIMESTAMPTZ NOT NULL DEFAULT '1970-01-01 00:00:00Z', -- nobody takes it over before
     begun        TEXT, -- its outside calls and its commits, in JSON
     updated_at   TIMESTAMPTZ, -- when an attempt or an operator last wrote it
+    begun_writes INTEGER NOT NULL DEFAULT 0, -- how often its owner wrote `begun`: an earlier write that comes late misses
     PRIMARY KEY (scope, key),
     CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
     -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
@@ -420,6 +421,14 @@ SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.st
   FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
   JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
 
+-- record: look all
+SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased
+  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0;
+
 -- record: end all
 UPDATE idem_record
    SET status = 2, result = list.it ->> 1, result_type = $2, completed_at = clock_timestamp(),
@@ -443,15 +452,15 @@ SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock
 -- record: take over
 UPDATE idem_record
    SET owner = $1, attempt = attempt + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
-       updated_at = clock_timestamp()
+       begun_writes = 0, updated_at = clock_timestamp()
  WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt = $7 AND attempt > 0
    AND begun IS NOT DISTINCT FROM $8 AND lease_until <= clock_timestamp();
 
 -- record: mark
 UPDATE idem_record
-   SET status = $1, begun = $2, lease_until = clock_timestamp() + $3::bigint * INTERVAL '1 millisecond',
+   SET status = $1, begun = $2, begun_writes = $3, lease_until = clock_timestamp() + $4::bigint * INTERVAL '1 millisecond',
        updated_at = clock_timestamp()
- WHERE scope = $4 AND key = $5 AND owner = $6 AND status IN (1, 4);
+ WHERE scope = $5 AND key = $6 AND owner = $7 AND begun_writes <= $8 AND status IN (1, 4);
 
 -- record: renew
 WITH held AS MATERIALIZED (

@@ -197,6 +197,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     lease_until  TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000', -- nobody takes it over before
     begun        TEXT, -- its outside calls and its commits, in JSON
     updated_at   TEXT, -- when an attempt or an operator last wrote it
+    begun_writes INTEGER NOT NULL DEFAULT 0, -- how often its owner wrote `begun`: an earlier write that comes late misses
     PRIMARY KEY (scope, key),
     CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
     -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.
@@ -285,6 +286,14 @@ SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, see
   FROM json_each(?2) AS list
   JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
 
+-- record: look all
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]');
+
 -- record: end all
 UPDATE idem_record
    SET status = 2, result = list.result, result_type = ?2, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
@@ -308,7 +317,7 @@ SELECT status, fingerprint, result, result_type,
 
 -- record: take over
 UPDATE idem_record
-   SET owner = ?1, attempt = attempt + 1,
+   SET owner = ?1, attempt = attempt + 1, begun_writes = 0,
        lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'),
        updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
  WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt = ?7 AND attempt > 0
@@ -316,9 +325,10 @@ UPDATE idem_record
 
 -- record: mark
 UPDATE idem_record
-   SET status = ?1, begun = ?2, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?3 / 1000.0) || ' seconds'),
+   SET status = ?1, begun = ?2, begun_writes = ?3,
+       lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?4 / 1000.0) || ' seconds'),
        updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?4 AND key = ?5 AND owner = ?6 AND status IN (1, 4);
+ WHERE scope = ?5 AND key = ?6 AND owner = ?7 AND begun_writes <= ?8 AND status IN (1, 4);
 
 -- record: renew
 UPDATE idem_record

@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::record::Claim;
@@ -10,6 +11,8 @@ pub(crate) struct Hold {
     pub(crate) number: u64,
     /// Nobody but the owner writes it, so that the record says nothing else.
     begun: Mutex<Begun>,
+    /// How often that was written, or may have been.
+    writes: AtomicI64,
 }
 
 /// What may have happened already, each step as often as it has begun.
@@ -22,7 +25,7 @@ pub(crate) struct Begun {
 
 impl Hold {
     pub(crate) fn new(claim: Claim, number: u64, before: Vec<String>) -> Self {
-        Self { claim, number, begun: Mutex::new(Begun { before, ours: Vec::new() }) }
+        Self { claim, number, begun: Mutex::new(Begun { before, ours: Vec::new() }), writes: AtomicI64::new(0) }
     }
 
     pub(crate) fn begun(&self) -> Begun {
@@ -31,6 +34,11 @@ impl Hold {
 
     pub(crate) fn set_begun(&self, begun: Begun) {
         *self.lock() = begun;
+    }
+
+    /// The number of the next write.
+    pub(crate) fn next_write(&self) -> i64 {
+        self.writes.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn lock(&self) -> MutexGuard<'_, Begun> {

@@ -17,7 +17,8 @@ pub(crate) type Many<'e, DB> =
 pub enum Class {
     /// A unique index already holds the key.
     Duplicate,
-    /// The transaction is dead, and running all of it again may succeed: deadlock, serialization failure, busy.
+    /// The transaction is dead, and running all of it again may succeed: deadlock, serialization failure, busy, a
+    /// statement that the server cut.
     Retry,
     /// A lock was not granted in time.
     LockTimeout,

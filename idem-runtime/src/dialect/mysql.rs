@@ -85,8 +85,9 @@ impl Driver for MySql {
         match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
             1022 | 1062 | 1169 | 1586 => Class::Duplicate,
             // Deadlock, record changed since the snapshot (MariaDB), lock table full: all roll the transaction back. And a
-            // table that was altered since the snapshot.
-            1213 | 1020 | 1206 | ALTERED | OUTDATED => Class::Retry,
+            // table that was altered since the snapshot, and a statement that was cut: by KILL QUERY, or after its time on
+            // MariaDB or MySQL.
+            1213 | 1020 | 1206 | ALTERED | OUTDATED | 1317 | 1969 | 3024 => Class::Retry,
             1205 | 3572 => Class::LockTimeout,
             1053 | 1927 | 2006 | 2013 => Class::Lost,
             _ => Class::Other,

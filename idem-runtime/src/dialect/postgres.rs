@@ -67,7 +67,8 @@ impl Driver for Postgres {
         };
         match error.code().as_deref() {
             Some("23505") => Class::Duplicate,
-            Some("40001" | "40P01") => Class::Retry,
+            // Serialization failure, deadlock, and a statement that was cut: by `statement_timeout`, or by somebody.
+            Some("40001" | "40P01" | "57014") => Class::Retry,
             Some("55P03") => Class::LockTimeout,
             Some(_) if is_outdated(error) => Class::Retry,
             // The connection or the server is going away: 57P01 to 57P03, and the class of connection exceptions.

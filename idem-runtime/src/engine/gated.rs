@@ -7,7 +7,7 @@ use crate::record::{Claim, Record};
 pub(crate) struct Gated(#[cfg(feature = "redis")] pub(super) Option<crate::gate::Gate>);
 
 /// A call that has gone through the gate, or found none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Passed(#[cfg(feature = "redis")] Option<Box<crate::gate::Pass>>);
 
 #[cfg(feature = "redis")]

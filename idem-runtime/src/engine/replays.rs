@@ -7,13 +7,13 @@ use crate::record::{Claim, Record};
 
 /// Answers of calls that have ended, in the memory of this process, if the builder was asked to keep some. Each was committed
 /// by an outermost transaction, and is compared with the payload of whoever asks, as one from the database is.
-#[derive(Debug, Default)]
-pub(crate) struct Replays(#[cfg(feature = "cache")] Option<cache::Entries>);
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Replays(#[cfg(feature = "cache")] Option<Arc<cache::Entries>>);
 
 #[cfg(feature = "cache")]
 impl Replays {
     pub(super) fn of(bytes: u64) -> Self {
-        Self(Some(cache::Entries::new(bytes)))
+        Self(Some(Arc::new(cache::Entries::new(bytes))))
     }
 
     /// A hit gives way to other tasks: one that meets nothing but hits would never wait for anything.

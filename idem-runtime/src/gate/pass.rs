@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Gate;
@@ -35,13 +34,13 @@ impl Pass {
     pub(crate) fn record(&self) -> Option<Arc<Record>> {
         let Marker::Ended(Some(record)) = &self.before else { return None };
         self.gate.settings.replay?;
-        self.gate.counters.replayed.fetch_add(1, Ordering::Relaxed);
+        self.gate.count(|counters| &counters.replayed);
         Some(Arc::clone(record))
     }
 
     /// The database knows nothing of a call that was said to have ended.
     pub(crate) fn note_false_hint(&self) {
-        self.gate.counters.false_hints.fetch_add(1, Ordering::Relaxed);
+        self.gate.count(|counters| &counters.false_hints);
     }
 
     /// A record is committed: ours, or one that was found. Nobody waits for Redis to hear of it.

@@ -5,7 +5,7 @@ use super::answer::Codec;
 use super::{Begin, Spec, end};
 use crate::backoff;
 use crate::dialect::SqlDialect;
-use crate::engine::{Idem, Inside, Joined, Passed, Turn};
+use crate::engine::{Arrival, Arrived, Idem, Inside};
 use crate::error::Error;
 use crate::fingerprint::{self, Fingerprint};
 use crate::key::Key;
@@ -40,17 +40,7 @@ pub struct Claimed<'t, DB: SqlDialect> {
 #[derive(Debug)]
 struct Own<'t, DB: SqlDialect> {
     idem: &'t Idem<DB>,
-    /// Those that have joined it hear from here how it has ended.
-    turn: Turn,
-    passed: Passed,
-}
-
-impl<DB: SqlDialect> Own<'_, DB> {
-    /// A record that is committed answers whoever has joined, and those who come later.
-    fn tell(self, record: Arc<Record>) {
-        self.passed.ended(&record);
-        self.turn.tell(record);
-    }
+    arrival: Arrival,
 }
 
 /// Claims the key or finds what an earlier call left.
@@ -131,27 +121,19 @@ pub(crate) fn new_owner() -> String {
 /// In a transaction of our own, after a call of this process that runs has ended without an answer.
 async fn claim_first<DB: SqlDialect>(idem: &Idem<DB>, claim: Claim) -> Result<Found<'_, DB>, Error> {
     idem.check_second_writer()?;
-    if let Some(record) = idem.replays().find(&claim).await {
-        return Ok(Found::Theirs(Theirs { record, claim, committed: true }));
-    }
     let until = Instant::now() + claim.spec.wait;
-    let turn = match idem.in_flight().join(claim.spec.scope, &claim.key, claim.spec.wait).await {
-        Joined::Turn(turn) => turn,
-        Joined::Ended(record) => return Ok(Found::Theirs(Theirs { record, claim, committed: true })),
-        Joined::Waited(time) => return Err(in_progress(time)),
+    let arrival = match idem.arrive(&claim, claim.spec.wait).await {
+        Arrived::Turn(arrival) => arrival,
+        Arrived::Ended(record) => return Ok(Found::Theirs(Theirs { record, claim, committed: true })),
+        Arrived::Waited(time) => return Err(in_progress(time)),
     };
-    let passed = idem.gated().enter(&claim).await;
-    if let Some(record) = passed.record() {
-        turn.tell(Arc::clone(&record));
-        return Ok(Found::Theirs(Theirs { record, claim, committed: true }));
-    }
-    if claim.spec.reads_first || passed.says_ended() {
+    if claim.spec.reads_first || arrival.says_ended() {
         match look(idem, &claim).await? {
-            Some(record) => return Tried::Theirs(record).found(claim, Some(Own { idem, turn, passed })),
-            None => passed.note_false_hint(),
+            Some(record) => return Tried::Theirs(record).found(claim, Some(Own { idem, arrival })),
+            None => arrival.note_false_hint(),
         }
     }
-    claim_in_turn(Own { idem, turn, passed }, claim, until).await
+    claim_in_turn(Own { idem, arrival }, claim, until).await
 }
 
 /// What the database gives up before the body ran is tried again.
@@ -209,9 +191,8 @@ impl<'t, DB: SqlDialect> Tried<'t, DB> {
             }
             Self::Theirs(record) => {
                 let (record, committed) = (Arc::new(record), own.is_some());
-                if let Some(own) = own.filter(|_| record.answer.is_some()) {
-                    own.idem.replays().keep_found(&claim, &record);
-                    own.tell(Arc::clone(&record));
+                if let Some(own) = own {
+                    own.arrival.found(&claim, &record);
                 }
                 Ok(Found::Theirs(Theirs { record, claim, committed }))
             }
@@ -310,9 +291,7 @@ impl<'t, DB: SqlDialect> Claimed<'t, DB> {
         match end::end(tx, &claim, ending).await {
             Ok(ended) => {
                 if let (Some(ending), Some(own)) = (ended, own) {
-                    let record = Arc::new(ending.recorded(claim.fingerprint.clone()));
-                    own.idem.replays().keep(&claim, &record);
-                    own.tell(record);
+                    own.arrival.ended(&claim, &Arc::new(ending.recorded(claim.fingerprint.clone())));
                 }
                 Ok(())
             }

@@ -13,7 +13,7 @@ use super::call::{Opened, Theirs, in_progress};
 use super::{OnExpired, Spec};
 use crate::attempt::{Attempt, Hold};
 use crate::dialect::{Class, SqlDialect};
-use crate::engine::{Idem, Inside, Joined, Passed, Turn, UNTIL_NOW};
+use crate::engine::{Arrival, Arrived, Idem, Inside, UNTIL_NOW};
 use crate::error::Error;
 use crate::fingerprint::{self, Fingerprint};
 use crate::finish::FinishOnDrop;
@@ -71,17 +71,11 @@ async fn claim<DB: SqlDialect>(
 ) -> Result<Found<'_, DB>, Error> {
     let claim = Claim::new(spec, key, payload)?;
     idem.check_second_writer()?;
-    if let Some(record) = idem.replays().find(&claim).await {
-        return Ok(Found::Theirs(Theirs { record, claim, committed: true }));
-    }
     let until = Instant::now() + spec.wait;
-    match idem.in_flight().join(spec.scope, &claim.key, spec.wait).await {
-        Joined::Turn(turn) => {
-            let passed = idem.gated().enter(&claim).await;
-            Claiming { idem, claim, until, turn, passed }.claim().await
-        }
-        Joined::Ended(record) => Ok(Found::Theirs(Theirs { record, claim, committed: true })),
-        Joined::Waited(time) => Err(in_progress(time)),
+    match idem.arrive(&claim, spec.wait).await {
+        Arrived::Turn(arrival) => Claiming { idem, claim, until, arrival }.claim().await,
+        Arrived::Ended(record) => Ok(Found::Theirs(Theirs { record, claim, committed: true })),
+        Arrived::Waited(time) => Err(in_progress(time)),
     }
 }
 
@@ -90,8 +84,7 @@ struct Claiming<'t, DB: SqlDialect> {
     idem: &'t Idem<DB>,
     claim: Claim,
     until: Instant,
-    turn: Turn,
-    passed: Passed,
+    arrival: Arrival,
 }
 
 /// What to do about a record that is there.
@@ -110,12 +103,8 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     /// Until the call is ours, or there is an answer. Between two looks no connection is held.
     async fn claim(self) -> Result<Found<'t, DB>, Error> {
         let mut pauses = pauses();
-        if let Some(record) = self.passed.record() {
-            self.turn.tell(Arc::clone(&record));
-            return Ok(Found::Theirs(Theirs { record, claim: self.claim, committed: true }));
-        }
         if !self.claim.spec.reads_first
-            && !self.passed.says_ended()
+            && !self.arrival.says_ended()
             && let Some(ours) = self.insert().await?
         {
             return Ok(self.leased(ours));
@@ -125,7 +114,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
             let next = seen.as_ref().map(|seen| self.next(seen)).transpose()?;
             let ours = match (seen, next) {
                 (None, _) => {
-                    self.passed.note_false_hint();
+                    self.arrival.note_false_hint();
                     self.insert().await?
                 }
                 (Some(seen), Some(Next::TakeOver)) => self.take_over(seen).await?,
@@ -188,7 +177,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
     }
 
     fn leased(self, mut ours: Ours<DB>) -> Found<'t, DB> {
-        ours.turn = Some((self.turn, self.passed));
+        ours.arrival = Some(self.arrival);
         let inside = Inside::opening(self.idem.id());
         let attempt = Attempt::new(self.idem, Arc::clone(&ours.hold), inside.clone());
         Found::Ours(Leased { attempt, inside, ours })
@@ -196,11 +185,7 @@ impl<'t, DB: SqlDialect> Claiming<'t, DB> {
 
     fn theirs(self, seen: Seen) -> Found<'t, DB> {
         let record = Arc::new(seen.record);
-        if record.answer.is_some() {
-            self.idem.replays().keep_found(&self.claim, &record);
-            self.passed.ended(&record);
-            self.turn.tell(Arc::clone(&record));
-        }
+        self.arrival.found(&self.claim, &record);
         Found::Theirs(Theirs { record, claim: self.claim, committed: true })
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::answer::{Answer, CarriesError, Codec, Once};
@@ -13,7 +14,7 @@ use super::once::{OnceCall, OnceTx, lend};
 use super::{Begin, Spec};
 use crate::backoff;
 use crate::dialect::SqlDialect;
-use crate::engine::{Idem, Inside, Joined, Turn};
+use crate::engine::{Arrival, Arrived, Gated, Idem, Inside};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::key::{Key, KeyParts};
@@ -145,14 +146,42 @@ struct Batch {
 /// What became of one key of a batch.
 enum Found {
     /// It is not claimed yet, and it is our turn if there are turns.
-    Open(Option<Turn>),
-    /// We have claimed it. The turn is for those that have joined.
-    Ours(Option<Turn>),
+    Open(Option<Arrival>),
+    /// We have claimed it. Who waits hears from the arrival how it ends.
+    Ours(Option<Arrival>),
     /// The record is stored, of an earlier call or by now ours.
     Record { record: Arc<Record>, committed: bool },
     /// Another call of this process runs, for as long as that by now.
     InProgress(Duration),
 }
+
+impl Found {
+    const fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+
+    /// One whose turn it is goes through the gate.
+    async fn pass(&mut self, gated: &Gated, claim: &Claim) {
+        if let Self::Open(arrival) = self
+            && let Some(arrival) = arrival.take()
+        {
+            *self = arrival.pass(gated, claim).await.into();
+        }
+    }
+}
+
+impl From<Arrived> for Found {
+    fn from(arrived: Arrived) -> Self {
+        match arrived {
+            Arrived::Turn(arrival) => Self::Open(Some(arrival)),
+            Arrived::Ended(record) => Self::Record { record, committed: true },
+            Arrived::Waited(time) => Self::InProgress(time),
+        }
+    }
+}
+
+/// How many calls of a batch ask the gate at once.
+const ABREAST: usize = 64;
 
 impl Batch {
     fn new(spec: Spec, calls: Many) -> Self {
@@ -195,9 +224,13 @@ impl Batch {
         idem.check_second_writer()?;
         let until = Instant::now() + self.spec.wait;
         self.take_turns(idem, until).await;
+        self.pass_gate(idem).await;
+        if self.is_said_to_have_ended() {
+            self.look(idem).await?;
+        }
         let mut pauses = backoff::pauses();
         loop {
-            if !self.found.iter().any(|found| matches!(found, Found::Open(_))) {
+            if !self.found.iter().any(Found::is_open) {
                 return Ok(None);
             }
             match (self.try_claim(idem.open().await?, until, true).await, pauses.next()) {
@@ -211,17 +244,40 @@ impl Batch {
     async fn take_turns<DB: SqlDialect>(&mut self, idem: &Idem<DB>, until: Instant) {
         for (call, found) in self.firsts.iter().zip(&mut self.found) {
             let Ok(claim) = &self.calls[*call] else { continue };
-            if let Some(record) = idem.replays().find(claim).await {
-                *found = Found::Record { record, committed: true };
-                continue;
-            }
             let wait = until.saturating_duration_since(Instant::now());
-            *found = match idem.in_flight().join(claim.spec.scope, &claim.key, wait).await {
-                Joined::Turn(turn) => Found::Open(Some(turn)),
-                Joined::Ended(record) => Found::Record { record, committed: true },
-                Joined::Waited(time) => Found::InProgress(time),
-            };
+            *found = idem.take_turn(claim, wait).await.into();
         }
+    }
+
+    async fn pass_gate<DB: SqlDialect>(&mut self, idem: &Idem<DB>) {
+        let mut passing = Vec::new();
+        for (call, found) in self.firsts.iter().zip(&mut self.found) {
+            if let Ok(claim) = &self.calls[*call] {
+                passing.push(found.pass(idem.gated(), claim));
+            }
+        }
+        let mut passing = passing.into_iter();
+        while passing.len() > 0 {
+            join_all(passing.by_ref().take(ABREAST)).await;
+        }
+    }
+
+    /// Whether each call that is open is said to have ended: then one look may answer all of them.
+    fn is_said_to_have_ended(&self) -> bool {
+        self.found.iter().all(|found| match found {
+            Found::Open(arrival) => arrival.as_ref().is_some_and(Arrival::says_ended),
+            _ => true,
+        })
+    }
+
+    async fn look<DB: SqlDialect>(&mut self, idem: &Idem<DB>) -> Result<(), Error> {
+        let open = self.claims(Found::is_open);
+        if !open.is_empty() {
+            let mut lent = idem.acquire().await?;
+            let found = record::look_all(&open, &mut lent).await.map_err(Error::statement::<DB>)?;
+            self.note(found, true);
+        }
+        Ok(())
     }
 
     /// Claims in the transaction; gives it back if there is something to run.
@@ -231,7 +287,7 @@ impl Batch {
         until: Instant,
         committed: bool,
     ) -> Result<Option<Tx<'t, DB>>, Error> {
-        let open = self.claims(|found| matches!(found, Found::Open(_)));
+        let open = self.claims(Found::is_open);
         let wait = until.saturating_duration_since(Instant::now());
         let claimed = record::claim_all(&open, wait, tx.root()).await.map_err(Error::statement::<DB>)?;
         let Some(claimed) = claimed else {
@@ -257,20 +313,27 @@ impl Batch {
     /// Learns what became of the keys that were open, and tells those that have joined them.
     fn note(&mut self, claimed: Vec<record::Claimed>, committed: bool) {
         let keys = self.firsts.iter().zip(&mut self.found);
-        let open = keys.filter(|(_, found)| matches!(found, Found::Open(_)));
+        let open = keys.filter(|(_, found)| found.is_open());
         for ((call, found), claimed) in open.zip(claimed) {
-            let Found::Open(turn) = &mut *found else { continue };
-            let turn = turn.take();
-            let record::Claimed::Theirs(record) = claimed else {
-                *found = Found::Ours(turn);
-                self.new.push(*call);
-                continue;
+            let (Found::Open(arrival), Ok(claim)) = (&mut *found, &self.calls[*call]) else { continue };
+            let arrival = arrival.take();
+            *found = match claimed {
+                record::Claimed::Ours => {
+                    self.new.push(*call);
+                    Found::Ours(arrival)
+                }
+                record::Claimed::Theirs(record) => {
+                    let record = Arc::new(record);
+                    if let Some(arrival) = arrival {
+                        arrival.found(claim, &record);
+                    }
+                    Found::Record { record, committed }
+                }
+                record::Claimed::Nobodys | record::Claimed::Waited => {
+                    arrival.iter().for_each(Arrival::note_false_hint);
+                    Found::Open(arrival)
+                }
             };
-            let record = Arc::new(record);
-            if let Some(turn) = turn.filter(|_| record.answer.is_some()) {
-                turn.tell(Arc::clone(&record));
-            }
-            *found = Found::Record { record, committed };
         }
         self.new.sort_unstable();
     }
@@ -311,14 +374,14 @@ impl Batch {
         self.firsts.iter().filter_map(|call| results.get(call)).map(|result| codec.completed(result)).collect()
     }
 
-    /// Tells those that have joined, and remembers for the duplicates in the batch itself.
+    /// Tells whoever has to hear of it, and remembers for the duplicates in the batch itself.
     fn tell(&mut self, endings: Vec<Ending>) {
         let ours = self.firsts.iter().zip(&mut self.found).filter(|(_, found)| matches!(found, Found::Ours(_)));
         for ((call, found), ending) in ours.zip(endings) {
-            let (Found::Ours(turn), Ok(claim)) = (&mut *found, &self.calls[*call]) else { continue };
+            let (Found::Ours(arrival), Ok(claim)) = (&mut *found, &self.calls[*call]) else { continue };
             let record = Arc::new(ending.recorded(claim.fingerprint.clone()));
-            if let Some(turn) = turn.take() {
-                turn.tell(Arc::clone(&record));
+            if let Some(arrival) = arrival.take() {
+                arrival.ended(claim, &record);
             }
             *found = Found::Record { record, committed: true };
         }

@@ -72,14 +72,17 @@ impl Claim {
         Ok((record_sql::waiting(DB::DIALECT, SQL.of(DB::DIALECT).take_over, wait), Some(arguments)))
     }
 
-    /// Something has begun: whether it happened is in doubt until the call ends. Nothing has: it is in progress.
-    pub(crate) fn mark_query<DB: SqlDialect>(&self, begun: &[String]) -> Result<Query<DB>, sqlx::Error> {
+    /// Something has begun: whether it happened is in doubt until the call ends. Nothing has: it is in progress. `write` is
+    /// the number of this one among those of the attempt.
+    pub(crate) fn mark_query<DB: SqlDialect>(&self, begun: &[String], write: i64) -> Result<Query<DB>, sqlx::Error> {
         let status = if begun.is_empty() { Status::InProgress } else { Status::InDoubt };
         let mut arguments = DB::Arguments::default();
         bind::<DB, _>(&mut arguments, &status.number())?;
         bind::<DB, _>(&mut arguments, &list(begun)?)?;
+        bind::<DB, _>(&mut arguments, &write)?;
         bind::<DB, _>(&mut arguments, &self.lease_ms())?;
         self.bind_ours::<DB>(&mut arguments)?;
+        bind::<DB, _>(&mut arguments, &write)?;
         Ok((SQL.of(DB::DIALECT).mark, Some(arguments)))
     }
 

@@ -8,7 +8,7 @@ use sqlx::SqlStr;
 use super::{Claim, Claimed, Ending, Query, Record, SQL, bind, fit, sql};
 use crate::dialect::{Class, Dialect, SqlDialect};
 use crate::error::Error;
-use crate::tx::Root;
+use crate::tx::{Lent, Root};
 
 /// Writes the records that are not there, in the order of the claims, and finds the others. None when a rival was in the
 /// way of one of them for as long as we may wait. The claims are of one scope and one owner, sorted by key: then two
@@ -27,10 +27,22 @@ pub(crate) async fn claim_all<DB: SqlDialect>(
     }
     // On PostgreSQL a record that a rival committed while the statement waited is not in its snapshot.
     if found.iter().any(|it| matches!(it, Claimed::Nobodys)) {
-        let rows = root.ask_rows(read_query::<DB>(first, claims)?).await?;
+        let rows = root.ask_rows(read_query::<DB>(SQL.of(DB::DIALECT).read_all, first, claims)?).await?;
         note::<DB>(&rows, &mut found)?;
     }
     Ok(Some(found))
+}
+
+/// Reads those that are there by themselves, as they were last committed; the others are nobody's.
+pub(crate) async fn look_all<DB: SqlDialect>(
+    claims: &[&Claim],
+    lent: &mut Lent<DB>,
+) -> Result<Vec<Claimed>, sqlx::Error> {
+    let Some(first) = claims.first() else { return Ok(Vec::new()) };
+    let mut found: Vec<_> = claims.iter().map(|_| Claimed::Nobodys).collect();
+    let rows = lent.rows(read_query::<DB>(SQL.of(DB::DIALECT).look_all, first, claims)?).await?;
+    note::<DB>(&rows, &mut found)?;
+    Ok(found)
 }
 
 /// Fails for results that could not be stored whole.
@@ -86,8 +98,8 @@ fn claim_query<DB: SqlDialect>(
     Ok((sql::waiting(DB::DIALECT, SQL.of(DB::DIALECT).claim_all, wait), Some(arguments)))
 }
 
-fn read_query<DB: SqlDialect>(first: &Claim, claims: &[&Claim]) -> Result<Query<DB>, sqlx::Error> {
-    Ok((SQL.of(DB::DIALECT).read_all, Some(arguments::<DB>(first, claims)?)))
+fn read_query<DB: SqlDialect>(sql: &'static str, first: &Claim, claims: &[&Claim]) -> Result<Query<DB>, sqlx::Error> {
+    Ok((sql, Some(arguments::<DB>(first, claims)?)))
 }
 
 /// The scope, the list and the owner.

@@ -18,6 +18,8 @@ pub(crate) struct RecordSql {
     /// Many at once. `read_all` tells those that are ours from those of others.
     pub(crate) claim_all: &'static str,
     pub(crate) read_all: &'static str,
+    /// The same by itself; it waits for nobody.
+    pub(crate) look_all: &'static str,
     pub(crate) end_all: &'static str,
     pub(crate) doubt: &'static str,
 }
@@ -50,6 +52,40 @@ SELECT status, fingerprint, result, result_type,
        CASE WHEN lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
   FROM idem_record
  WHERE scope = ?1 AND key = ?2";
+
+const POSTGRES_READ_ALL: &str = "\
+SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased
+  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
+  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0";
+
+/// Joined in this order and by the whole key: with few records the server would rather read all of the scope, and lock
+/// them.
+macro_rules! mysql_look_all {
+    () => {
+        "\
+SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
+  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
+ CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
+         nth FOR ORDINALITY,
+         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
+  STRAIGHT_JOIN idem_record AS seen FORCE INDEX (PRIMARY)
+    ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)"
+    };
+}
+
+const SQLITE_READ_ALL: &str = "\
+SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
+       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
+       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
+       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
+  FROM json_each(?2) AS list
+  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]')";
 
 pub(crate) const SQL: PerDialect<RecordSql> = PerDialect {
     // The lock timeout holds for the claim only and not for the body. A record that a rival committed while this
@@ -107,13 +143,8 @@ SELECT asked.nth AS nth, CASE WHEN claimed.key IS NOT NULL THEN 1 END AS claimed
  CROSS JOIN asked
   LEFT JOIN claimed ON claimed.key = asked.key
   LEFT JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = asked.key",
-        read_all: "\
-SELECT list.nth AS nth, CASE WHEN seen.owner = $3 THEN 1 END AS claimed, seen.status AS status,
-       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= clock_timestamp() THEN 1 END AS gone,
-       CASE WHEN seen.lease_until > clock_timestamp() THEN 1 END AS leased
-  FROM json_array_elements($2::text::json) WITH ORDINALITY AS list (it, nth)
-  JOIN idem_record AS seen ON seen.scope = $1 AND seen.key = list.it ->> 0",
+        read_all: POSTGRES_READ_ALL,
+        look_all: POSTGRES_READ_ALL,
         end_all: "\
 UPDATE idem_record
    SET status = 2, result = list.it ->> 1, result_type = $2, completed_at = clock_timestamp(),
@@ -162,20 +193,8 @@ SELECT asked.scope, list.k, 1, list.fingerprint, asked.owner, UTC_TIMESTAMP(6)
          fingerprint VARCHAR(80) CHARACTER SET ascii PATH '$[1]')) AS list
  ORDER BY list.nth
 ON DUPLICATE KEY UPDATE owner = idem_record.owner",
-        // Joined in this order and by the whole key: with few records the server would rather read all of the scope, and lock
-        // them.
-        read_all: "\
-SELECT list.nth AS nth, CASE WHEN seen.owner = asked.owner THEN 1 END AS claimed, seen.status AS status,
-       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= UTC_TIMESTAMP(6) THEN 1 END AS gone,
-       CASE WHEN seen.lease_until > UTC_TIMESTAMP(6) THEN 1 END AS leased
-  FROM (SELECT ? AS scope, ? AS list, ? AS owner) AS asked
- CROSS JOIN JSON_TABLE(asked.list, '$[*]' COLUMNS (
-         nth FOR ORDINALITY,
-         k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]')) AS list
-  STRAIGHT_JOIN idem_record AS seen FORCE INDEX (PRIMARY)
-    ON seen.scope = asked.scope AND seen.`key` = CAST(list.k AS BINARY)
-  LOCK IN SHARE MODE",
+        read_all: concat!(mysql_look_all!(), "\n  LOCK IN SHARE MODE"),
+        look_all: mysql_look_all!(),
         end_all: "\
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
          k VARCHAR(512) CHARACTER SET utf8mb4 PATH '$[0]',
@@ -221,13 +240,8 @@ SELECT ?1, json_extract(list.value, '$[0]'), 1, json_extract(list.value, '$[1]')
  WHERE TRUE
  ORDER BY list.key
 ON CONFLICT (scope, key) DO NOTHING",
-        read_all: "\
-SELECT list.key + 1 AS nth, CASE WHEN seen.owner = ?3 THEN 1 END AS claimed, seen.status AS status,
-       seen.fingerprint AS fingerprint, seen.result AS result, seen.result_type AS result_type,
-       CASE WHEN seen.result_until <= strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS gone,
-       CASE WHEN seen.lease_until > strftime('%Y-%m-%d %H:%M:%f', 'now') THEN 1 END AS leased
-  FROM json_each(?2) AS list
-  JOIN idem_record AS seen ON seen.scope = ?1 AND seen.key = json_extract(list.value, '$[0]')",
+        read_all: SQLITE_READ_ALL,
+        look_all: SQLITE_READ_ALL,
         end_all: "\
 UPDATE idem_record
    SET status = 2, result = list.result, result_type = ?2, completed_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),

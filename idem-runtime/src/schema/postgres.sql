@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS idem_record (
     lease_until  TIMESTAMPTZ NOT NULL DEFAULT '1970-01-01 00:00:00Z', -- nobody takes it over before
     begun        TEXT, -- its outside calls and its commits, in JSON
     updated_at   TIMESTAMPTZ, -- when an attempt or an operator last wrote it
+    begun_writes INTEGER NOT NULL DEFAULT 0, -- how often its owner wrote `begun`: an earlier write that comes late misses
     PRIMARY KEY (scope, key),
     CONSTRAINT idem_record_status CHECK (status IN (1, 2, 3, 4)),
     -- A cleanup may take the text of an answer whose time is over: the record stays, so that nothing runs again.

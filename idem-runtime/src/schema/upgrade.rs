@@ -21,6 +21,8 @@ enum Shape {
     Unvalidated,
     /// A former one, which knows no leases.
     Unleased,
+    /// A former one, which does not count what an attempt writes.
+    Uncounted,
     Current,
 }
 
@@ -39,6 +41,9 @@ SELECT CASE
          WHEN NOT EXISTS (SELECT FROM pg_attribute
                            WHERE attrelid = to_regclass('idem_record') AND attname = 'updated_at' AND NOT attisdropped)
          THEN 'unleased'
+         WHEN NOT EXISTS (SELECT FROM pg_attribute
+                           WHERE attrelid = to_regclass('idem_record') AND attname = 'begun_writes' AND NOT attisdropped)
+         THEN 'uncounted'
          WHEN to_regclass('idem_audit') IS NULL OR to_regclass('idem_token') IS NULL
            OR to_regclass('idem_lease') IS NULL THEN 'absent'
          ELSE 'current'
@@ -48,6 +53,7 @@ SELECT CASE
          WHEN COALESCE(SUM(table_name = 'idem_record'), 0) = 0 THEN 'absent'
          WHEN SUM(table_name = 'idem_record' AND column_name = 'key_until') = 0 THEN 'untimed'
          WHEN SUM(table_name = 'idem_record' AND column_name = 'updated_at') = 0 THEN 'unleased'
+         WHEN SUM(table_name = 'idem_record' AND column_name = 'begun_writes') = 0 THEN 'uncounted'
          WHEN COUNT(DISTINCT table_name) < 4 THEN 'absent'
          ELSE 'current'
        END AS shape
@@ -58,6 +64,7 @@ SELECT CASE
          WHEN COUNT(*) = 0 THEN 'absent'
          WHEN SUM(name = 'key_until') = 0 THEN 'untimed'
          WHEN SUM(name = 'updated_at') = 0 THEN 'unleased'
+         WHEN SUM(name = 'begun_writes') = 0 THEN 'uncounted'
          WHEN (SELECT COUNT(*) FROM main.sqlite_master
                 WHERE type = 'table' AND name IN ('idem_audit', 'idem_token', 'idem_lease')) < 3 THEN 'absent'
          ELSE 'current'
@@ -66,17 +73,24 @@ SELECT CASE
 };
 
 /// The texts of former releases, the oldest first, as they may stand in a user's files.
-const FORMER: PerDialect<[&str; 3]> = PerDialect {
+const FORMER: PerDialect<[&str; 4]> = PerDialect {
     postgres: [
         include_str!("former/1_postgres.sql"),
         include_str!("former/2_postgres.sql"),
         include_str!("former/3_postgres.sql"),
+        include_str!("former/4_postgres.sql"),
     ],
-    mysql: [include_str!("former/1_mysql.sql"), include_str!("former/2_mysql.sql"), include_str!("former/3_mysql.sql")],
+    mysql: [
+        include_str!("former/1_mysql.sql"),
+        include_str!("former/2_mysql.sql"),
+        include_str!("former/3_mysql.sql"),
+        include_str!("former/4_mysql.sql"),
+    ],
     sqlite: [
         include_str!("former/1_sqlite.sql"),
         include_str!("former/2_sqlite.sql"),
         include_str!("former/3_sqlite.sql"),
+        include_str!("former/4_sqlite.sql"),
     ],
 };
 
@@ -89,11 +103,18 @@ const LIFETIMES: PerDialect<&str> = PerDialect {
 
 const VALIDATION: &str = include_str!("upgrade/3_postgres_validated.sql");
 
-/// Gives the table of the third release its present shape, and makes what was not there at the time.
+/// Gives the table of the third release the shape of the fourth, and makes what was not there at the time.
 const LEASES: PerDialect<&str> = PerDialect {
     postgres: concat!(include_str!("upgrade/4_postgres.sql"), include_str!("beside/postgres.sql")),
     mysql: concat!(include_str!("upgrade/4_mysql.sql"), include_str!("beside/mysql.sql")),
     sqlite: concat!(include_str!("upgrade/4_sqlite.sql"), include_str!("beside/sqlite.sql")),
+};
+
+/// Gives the table of the fourth release its present shape.
+const COUNT: PerDialect<&str> = PerDialect {
+    postgres: include_str!("upgrade/5_postgres.sql"),
+    mysql: include_str!("upgrade/5_mysql.sql"),
+    sqlite: include_str!("upgrade/5_sqlite.sql"),
 };
 
 /// Comes before a text, so that one instance at a time runs it. The statements of one text are one transaction on
@@ -122,21 +143,27 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// | it has | steps | PostgreSQL | MySQL, MariaDB | SQLite |
 /// | --- | --- | --- | --- | --- |
 /// | no `key_until` | all, in their order | the table is locked for a moment, once nobody uses it; a second step looks at the rows while others write | one `ALTER TABLE`, which copies the table and lets nobody write meanwhile | the table is made anew. Run it in one transaction, as sqlx does. An index or a trigger of your own on the table is gone after it, which [`Idem::migrate`] makes again |
-/// | `key_until`, no `updated_at` | the last one | the table is locked for a moment, once nobody uses it | the same, since MySQL 8.0.12 and MariaDB 10.3 | for a moment nobody else writes |
+/// | `key_until`, no `updated_at` | the last two | the table is locked for a moment, once nobody uses it | the same, since MySQL 8.0.12 and MariaDB 10.3 | for a moment nobody else writes |
+/// | `updated_at`, no `begun_writes` | the last one | the same | the same | the same |
 ///
 /// A step that was done before changes nothing: all but the one that looks at the rows fail. A table that is missing is
 /// made by [`ddl`], which leaves the others as they are.
 #[must_use]
 pub fn upgrade(dialect: Dialect) -> Vec<Migration> {
-    let [.., third] = *FORMER.of(dialect);
+    let [_, _, third, _] = *FORMER.of(dialect);
     let lifetimes = Migration::new("tables", NOTE, *LIFETIMES.of(dialect)).with_result(third);
     let validation = Migration::new("tables_validated", VALIDATION_NOTE, VALIDATION);
     let validation = (dialect == Dialect::Postgres).then_some(validation);
-    [lifetimes].into_iter().chain(validation).chain([leases(dialect)]).collect()
+    [lifetimes].into_iter().chain(validation).chain(leases_and_count(dialect)).collect()
 }
 
-fn leases(dialect: Dialect) -> Migration {
-    Migration::new("tables", NOTE, *LEASES.of(dialect)).with_result(ddl(dialect))
+fn leases_and_count(dialect: Dialect) -> [Migration; 2] {
+    let [.., fourth] = *FORMER.of(dialect);
+    [Migration::new("tables", NOTE, *LEASES.of(dialect)).with_result(fourth), count(dialect)]
+}
+
+fn count(dialect: Dialect) -> Migration {
+    Migration::new("tables", NOTE, *COUNT.of(dialect)).with_result(ddl(dialect))
 }
 
 const NOTE: &str =
@@ -146,8 +173,13 @@ const VALIDATION_NOTE: &str =
 
 /// The texts of [`ddl`] in former releases, the newest first, and the steps that their tables need.
 pub(super) fn former(dialect: Dialect) -> Vec<(Migration, Vec<Migration>)> {
-    let [first, second, third] = FORMER.of(dialect).map(|text| Migration::new("tables", NOTE, text));
-    vec![(third, vec![leases(dialect)]), (second, upgrade(dialect)), (first, upgrade(dialect))]
+    let [first, second, third, fourth] = FORMER.of(dialect).map(|text| Migration::new("tables", NOTE, text));
+    vec![
+        (fourth, vec![count(dialect)]),
+        (third, leases_and_count(dialect).into()),
+        (second, upgrade(dialect)),
+        (first, upgrade(dialect)),
+    ]
 }
 
 /// Makes the tables, or brings them to their current shape. On current ones it only reads.
@@ -178,6 +210,7 @@ impl Shape {
             Some("untimed") => Self::Untimed,
             Some("unvalidated") => Self::Unvalidated,
             Some("unleased") => Self::Unleased,
+            Some("uncounted") => Self::Uncounted,
             Some("current") => Self::Current,
             _ => Self::Absent,
         })
@@ -206,6 +239,7 @@ impl Shape {
             Self::Untimed => format!("{lock}{patience}{}", LIFETIMES.of(dialect)),
             Self::Unvalidated => format!("{lock}{VALIDATION}"),
             Self::Unleased => format!("{lock}{patience}{}", LEASES.of(dialect)),
+            Self::Uncounted => format!("{lock}{patience}{}", COUNT.of(dialect)),
             Self::Current => String::new(),
         }
     }

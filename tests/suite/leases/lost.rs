@@ -11,6 +11,7 @@ use super::bank::Sent;
 use super::crashes::LeasedCall;
 use super::owners::failed;
 use super::{LONG, SCOPE, abandoned, record, recorded};
+use crate::acts::{run, until_waiting};
 use crate::answers::answer;
 use crate::settle::PayError;
 use crate::support::{BoxError, Engine, NoAnswer, Proxy, Scenario as _, Suite, TestDb, TestResult, ensure, on_engines};
@@ -24,7 +25,9 @@ pub(super) fn add(suite: &mut Suite) {
             a_claim_that_is_not_answered,
             a_takeover_that_is_not_answered,
             a_step_that_is_not_answered,
+            a_step_that_is_written_late,
             a_result_that_is_not_answered,
+            a_result_whose_statement_the_server_cuts,
             a_large_result_beside_a_lost_connection,
             a_call_that_is_let_go_and_not_answered,
             a_result_before_the_database_goes_away,
@@ -122,6 +125,27 @@ async fn a_step_that_is_not_answered<DB: Engine>(db: TestDb<DB>) -> TestResult {
     Ok(())
 }
 
+/// A write that nobody saw was asked again, others came after it, and only then does it arrive.
+async fn a_step_that_is_written_late<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let proxy = Proxy::to(&db).await?;
+    let idem = proxy.idem(2).await?;
+    for (key, late) in [("begun", "[\"a\"]"), ("taken back", "[\"b\"]")] {
+        let held = proxy.hold(late);
+        let call = idem.once(SCOPE, key).payload(&1_i64).lease(LONG).run(async |mut attempt| {
+            attempt.external("a").await?;
+            attempt.external("b").await?;
+            attempt.retract("a").await?;
+            attempt.external("a").await?;
+            held.end(true).await.map_err(failed)?;
+            let seen = record(&db, key).await.map_err(failed)?;
+            if seen == "4 1 [\"b\",\"a\"] leased" { Ok(1) } else { Err(failed(seen.into())) }
+        });
+        answer!(call.await, Ok(1));
+        ensure!(proxy.is_done(), "{late} was never written");
+    }
+    Ok(())
+}
+
 /// What was stored is the answer, and what was not is stored by another try.
 async fn a_result_that_is_not_answered<DB: Engine>(db: TestDb<DB>) -> TestResult {
     let proxy = Proxy::to(&db).await?;
@@ -139,6 +163,50 @@ async fn a_result_that_is_not_answered<DB: Engine>(db: TestDb<DB>) -> TestResult
             let replay = idem.once(SCOPE, &key).payload(&1_i64).lease(LONG);
             answer!(replay.run(async |_| Ok::<String, PayError>(String::new())).await, Ok(found) if found == result);
         }
+    }
+    Ok(())
+}
+
+/// By `statement_timeout`, or by somebody who ends what waits for long.
+async fn a_result_whose_statement_the_server_cuts<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let (idem, other) = (db.idem(2).await?, db.idem(1).await?);
+    let (locks, locked) = tokio::sync::oneshot::channel();
+    let call = idem.once(SCOPE, "k").payload(&1_i64).lease(LONG).run(async |mut attempt| {
+        attempt.external("bank.send").await?;
+        let mut rival = other.begin().await?;
+        run(&mut rival, "SELECT status FROM idem_record FOR UPDATE").await?;
+        let _ = locks.send(rival);
+        Ok::<i64, PayError>(7)
+    });
+    let cuts = async {
+        let rival = locked.await?;
+        for _ in 0..2 {
+            until_waiting(&db, 1).await?;
+            cut_what_waits(&db).await?;
+        }
+        until_waiting(&db, 1).await?;
+        Ok::<_, BoxError>(rival.rollback().await?)
+    };
+    let (answer, cuts) = tokio::join!(call, cuts);
+    cuts?;
+    answer!(answer, Ok(7));
+    ensure!(record(&db, "k").await?.starts_with("2 1"), "{}", record(&db, "k").await?);
+    Ok(())
+}
+
+async fn cut_what_waits<DB: Engine>(db: &TestDb<DB>) -> TestResult {
+    let waiting = match DB::DIALECT {
+        Dialect::MySql => {
+            "SELECT id FROM information_schema.processlist \
+             WHERE db = DATABASE() AND command IN ('Query', 'Execute') AND id <> CONNECTION_ID()"
+        }
+        _ => {
+            "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity \
+             WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        }
+    };
+    for session in db.rows(waiting).await?.concat().into_iter().filter(|_| DB::DIALECT == Dialect::MySql) {
+        db.execute(format!("KILL QUERY {session}")).await?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use idem_runtime::__steps::Step;
+use idem_runtime::gate::Gate;
 use idem_runtime::{Idem, SqlDialect};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::pool::PoolOptions;
@@ -20,6 +21,7 @@ use sqlx::{
 
 use super::BoxError;
 use super::count::Counted;
+use super::gate;
 
 /// Implements the calls whose bounds hold for each of sqlx's databases, but cannot be written once for all of them.
 macro_rules! engine_calls {
@@ -125,6 +127,7 @@ struct Shared<DB: Engine> {
     own: Pool<DB>,
     /// Every pool that was given out, to be closed before the database is removed.
     pools: Mutex<Vec<Pool<DB>>>,
+    gates: Mutex<Vec<Gate>>,
 }
 
 impl<DB: Engine> TestDb<DB> {
@@ -138,11 +141,17 @@ impl<DB: Engine> TestDb<DB> {
     pub(crate) fn attach(url: String) -> Result<Self, BoxError> {
         let own = pool_options(1).connect_lazy_with(DB::options(&url)?);
         let pools = Mutex::new(vec![own.clone()]);
-        Ok(Self { shared: Arc::new(Shared { url, own, pools }) })
+        Ok(Self { shared: Arc::new(Shared { url, own, pools, gates: Mutex::default() }) })
     }
 
     /// Closes its pools and removes it.
     pub(crate) async fn remove(&self) -> Result<(), BoxError> {
+        self.shared
+            .gates
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+            .for_each(|it| gate::note(it.counts()));
         let pools = std::mem::take(&mut *self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner));
         for pool in pools {
             // A test that failed may have left a connection somewhere: removing the database does not wait for it.
@@ -169,6 +178,11 @@ impl<DB: Engine> TestDb<DB> {
 
     /// A new engine of idem on a new pool, like that of one more process, with the tables of idem in place.
     pub(crate) async fn idem(&self, max_connections: u32) -> Result<Idem<DB>, BoxError> {
+        self.idem_on(self.pool(max_connections)?).await
+    }
+
+    /// Likewise, and in the suite's second run without its gate: for what a hint changes, such as the number of statements.
+    pub(crate) async fn idem_without_gate(&self, max_connections: u32) -> Result<Idem<DB>, BoxError> {
         let idem = Idem::builder(self.pool(max_connections)?).build().await?;
         idem.migrate().await?;
         Ok(idem)
@@ -177,7 +191,16 @@ impl<DB: Engine> TestDb<DB> {
     /// Likewise, with sessions that a statement has changed before their first use.
     pub(crate) async fn idem_after(&self, sql: &'static str, max_connections: u32) -> Result<Idem<DB>, BoxError> {
         let options = pool_options(max_connections).after_connect(move |connection, _| DB::set_up(connection, sql));
-        let idem = Idem::builder(self.open(options)?).build().await?;
+        self.idem_on(self.open(options)?).await
+    }
+
+    async fn idem_on(&self, pool: Pool<DB>) -> Result<Idem<DB>, BoxError> {
+        let mut idem = Idem::builder(pool);
+        if let Some(gate) = gate::before(self.url())? {
+            self.shared.gates.lock().unwrap_or_else(PoisonError::into_inner).push(gate.clone());
+            idem = idem.gate(gate);
+        }
+        let idem = idem.build().await?;
         idem.migrate().await?;
         Ok(idem)
     }

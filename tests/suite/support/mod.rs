@@ -3,6 +3,7 @@
 mod count;
 mod cut;
 mod engines;
+pub(crate) mod gate;
 mod kill;
 mod proxy;
 mod race;

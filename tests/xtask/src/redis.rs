@@ -1,6 +1,7 @@
 //! A private Redis.
 
 mod cluster;
+mod storm;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::process::Command;
 use anyhow::Result;
 pub(crate) use cluster::Cluster;
 use rustix::process::Signal;
+pub(crate) use storm::Storm;
 
 use crate::server::{Kind, Place, Server, free_ports};
 use crate::{install, programs};

@@ -46,7 +46,9 @@ fn runtime_features() -> Result<Vec<String>> {
 /// none, and the tests that run the examples would build them once more.
 fn test_on_every_engine() -> Result<()> {
     let servers = Servers::start()?;
-    step::run("tests", &mut on_every_engine("test --workspace", &servers))
+    step::run("tests", &mut on_every_engine("test --workspace", &servers))?;
+    let mut gated = on_every_engine("test --workspace --test suite", &servers);
+    step::run("idempotent functions behind a gate, Redis in a storm", gated.env("IDEM_TEST_GATE", "on"))
 }
 
 /// Runs the tests that compare with files, each of which then writes its file instead.

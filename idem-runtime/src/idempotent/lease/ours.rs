@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::Hold;
 use crate::dialect::SqlDialect;
-use crate::engine::{Beating, Idem, Passed, Turn};
+use crate::engine::{Arrival, Beating, Idem};
 use crate::error::Error;
 use crate::finish::FinishOnDrop;
 use crate::idempotent::call::new_owner;
@@ -14,8 +14,7 @@ use crate::steps::{Step, reached};
 /// A record that is ours. Dropped before its call has ended, it is let go by a task of its own.
 pub(super) struct Ours<DB: SqlDialect> {
     pub(super) hold: Arc<Hold>,
-    /// Those that have joined it hear from here how it has ended, and so does the gate.
-    pub(super) turn: Option<(Turn, Passed)>,
+    pub(super) arrival: Option<Arrival>,
     /// `None` once the end is on its way.
     held: Option<Held<DB>>,
 }
@@ -33,7 +32,7 @@ impl<DB: SqlDialect> Ours<DB> {
     pub(super) fn new(idem: &Idem<DB>, claim: Claim, attempt: i64, begun: Vec<String>) -> Self {
         let hold = Arc::new(Hold::new(claim, u64::try_from(attempt).unwrap_or_default(), begun));
         let beating = idem.heartbeat().beat(&hold);
-        Self { hold, turn: None, held: Some(Held { idem: idem.clone(), beating }) }
+        Self { hold, arrival: None, held: Some(Held { idem: idem.clone(), beating }) }
     }
 
     /// One whose claim we had no answer to.
@@ -48,7 +47,7 @@ impl<DB: SqlDialect> Ours<DB> {
     }
 
     fn letting_go(&mut self) -> impl Future<Output = ()> + Send + 'static {
-        let (hold, turn, open) = (Arc::clone(&self.hold), self.turn.take(), self.held.take());
+        let (hold, arrival, open) = (Arc::clone(&self.hold), self.arrival.take(), self.held.take());
         async move {
             let Some(Held { idem, beating }) = open else { return };
             drop(beating);
@@ -58,7 +57,7 @@ impl<DB: SqlDialect> Ours<DB> {
                 tracing::warn!(scope = hold.claim.spec.scope, error = %error, "a call was not let go: its lease runs out");
             }
             // The next one in this process comes when there is something to see.
-            drop(turn);
+            drop(arrival);
         }
     }
 
@@ -69,13 +68,10 @@ impl<DB: SqlDialect> Ours<DB> {
             match stored {
                 Ok(()) => {
                     reached(Step::Committed);
-                    let record = Arc::new(ending.recorded(self.hold.claim.fingerprint.clone()));
-                    if let Some(held) = self.held.take() {
-                        held.idem.replays().keep(&self.hold.claim, &record);
-                    }
-                    if let Some((turn, passed)) = self.turn.take() {
-                        passed.ended(&record);
-                        turn.tell(record);
+                    drop(self.held.take());
+                    if let Some(arrival) = self.arrival.take() {
+                        let claim = &self.hold.claim;
+                        arrival.ended(claim, &Arc::new(ending.recorded(claim.fingerprint.clone())));
                     }
                     Ok(())
                 }

@@ -10,7 +10,8 @@ pub(crate) struct LeaseSql {
     pub(crate) seen: &'static str,
     /// Misses what was not seen as it is, or whose lease was renewed meanwhile.
     pub(crate) take_over: &'static str,
-    /// What has begun, committed before it does; in a transaction of the attempt, its last statement.
+    /// What has begun, committed before it does; in a transaction of the attempt, its last statement. One that comes late,
+    /// after another of the same owner, misses.
     pub(crate) mark: &'static str,
     pub(crate) renew: &'static str,
     pub(crate) complete: &'static str,
@@ -38,14 +39,14 @@ SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= clock
         take_over: "\
 UPDATE idem_record
    SET owner = $1, attempt = attempt + 1, lease_until = clock_timestamp() + $2::bigint * INTERVAL '1 millisecond',
-       updated_at = clock_timestamp()
+       begun_writes = 0, updated_at = clock_timestamp()
  WHERE scope = $3 AND key = $4 AND owner = $5 AND status = $6 AND attempt = $7 AND attempt > 0
    AND begun IS NOT DISTINCT FROM $8 AND lease_until <= clock_timestamp()",
         mark: "\
 UPDATE idem_record
-   SET status = $1, begun = $2, lease_until = clock_timestamp() + $3::bigint * INTERVAL '1 millisecond',
+   SET status = $1, begun = $2, begun_writes = $3, lease_until = clock_timestamp() + $4::bigint * INTERVAL '1 millisecond',
        updated_at = clock_timestamp()
- WHERE scope = $4 AND key = $5 AND owner = $6 AND status IN (1, 4)",
+ WHERE scope = $5 AND key = $6 AND owner = $7 AND begun_writes <= $8 AND status IN (1, 4)",
         // A record that is locked is being written by its owner, who renews the lease with it.
         renew: "\
 WITH held AS MATERIALIZED (
@@ -88,17 +89,17 @@ SELECT status, fingerprint, result, result_type, CASE WHEN result_until <= UTC_T
         take_over: "\
 /*M! SET STATEMENT innodb_lock_wait_timeout = 2 FOR */
 UPDATE idem_record
-   SET owner = ?, attempt = attempt + 1,
+   SET owner = ?, attempt = attempt + 1, begun_writes = 0,
        lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
        updated_at = UTC_TIMESTAMP(6)
  WHERE scope = ? AND `key` = ? AND owner = ? AND status = ? AND attempt = ? AND attempt > 0
    AND begun <=> ? AND lease_until <= UTC_TIMESTAMP(6)",
         mark: "\
 UPDATE idem_record
-   SET status = ?, begun = ?,
+   SET status = ?, begun = ?, begun_writes = ?,
        lease_until = UTC_TIMESTAMP(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + ? * 1000 MICROSECOND,
        updated_at = UTC_TIMESTAMP(6)
- WHERE scope = ? AND `key` = ? AND owner = ? AND status IN (1, 4)",
+ WHERE scope = ? AND `key` = ? AND owner = ? AND begun_writes <= ? AND status IN (1, 4)",
         // Without waiting for a record that is locked, on MariaDB: each is then renewed by itself.
         renew: "\
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
@@ -141,16 +142,17 @@ SELECT status, fingerprint, result, result_type,
  WHERE scope = ?1 AND key = ?2",
         take_over: "\
 UPDATE idem_record
-   SET owner = ?1, attempt = attempt + 1,
+   SET owner = ?1, attempt = attempt + 1, begun_writes = 0,
        lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?2 / 1000.0) || ' seconds'),
        updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
  WHERE scope = ?3 AND key = ?4 AND owner = ?5 AND status = ?6 AND attempt = ?7 AND attempt > 0
    AND begun IS ?8 AND lease_until <= strftime('%Y-%m-%d %H:%M:%f', 'now')",
         mark: "\
 UPDATE idem_record
-   SET status = ?1, begun = ?2, lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?3 / 1000.0) || ' seconds'),
+   SET status = ?1, begun = ?2, begun_writes = ?3,
+       lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (?4 / 1000.0) || ' seconds'),
        updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
- WHERE scope = ?4 AND key = ?5 AND owner = ?6 AND status IN (1, 4)",
+ WHERE scope = ?5 AND key = ?6 AND owner = ?7 AND begun_writes <= ?8 AND status IN (1, 4)",
         renew: "\
 UPDATE idem_record
    SET lease_until = strftime('%Y-%m-%d %H:%M:%f', 'now', (list.lease_ms / 1000.0) || ' seconds'),
