@@ -25,14 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_core::future::BoxFuture;
 use redis::aio::ConnectionLike;
-use redis::{Cmd, RedisError, Value, cmd};
+use redis::{Cmd, Value, cmd};
 
 use self::breaker::Breaker;
 use self::marker::Marker;
-use crate::hexadecimal::{hexadecimal, sha256};
 use crate::record::{Claim, Record};
+use crate::remote::{Remote, expiry, hashed_key};
 
 pub(crate) use pass::Pass;
 
@@ -106,18 +105,6 @@ impl Counters {
     }
 }
 
-/// Any connection of the `redis` crate.
-trait Remote: Send + Sync {
-    fn ask(&self, command: Cmd) -> BoxFuture<'static, Result<Value, RedisError>>;
-}
-
-impl<C: ConnectionLike + Clone + Send + Sync + 'static> Remote for C {
-    fn ask(&self, command: Cmd) -> BoxFuture<'static, Result<Value, RedisError>> {
-        let mut connection = self.clone();
-        Box::pin(async move { command.query_async(&mut connection).await })
-    }
-}
-
 impl Gate {
     /// A gate over a connection of the `redis` crate that mends itself: a `ConnectionManager`, or a `ClusterConnection`.
     pub fn new(connection: impl ConnectionLike + Clone + Send + Sync + 'static) -> Self {
@@ -170,8 +157,8 @@ impl Gate {
 
     /// Marks the key as one of a call that runs, and says what stood there before.
     pub(crate) async fn enter(&self, claim: &Claim) -> Pass {
-        let key = self.key(claim);
-        let ttl = milliseconds(self.settings.running);
+        let key = hashed_key(&self.settings.prefix, &[claim.spec.scope, &claim.key]);
+        let ttl = expiry(self.settings.running);
         let mut set = cmd("SET");
         set.arg(&key).arg(Marker::running(&claim.owner)).arg("NX").arg("GET").arg("PX").arg(ttl);
         let before = match self.ask(set).await {
@@ -194,12 +181,6 @@ impl Gate {
         add(&self.counters);
         // Most calls are in no future that is counted apart.
         let _ = APART.try_with(|apart| add(apart));
-    }
-
-    /// The scope and the key in clear are nobody's business there, and the hash tag keeps a call on one node of a cluster.
-    fn key(&self, claim: &Claim) -> String {
-        let hash = sha256(&[claim.spec.scope, &claim.key]);
-        format!("{}:{{{}}}", self.settings.prefix, hexadecimal(&hash))
     }
 
     /// None where there is no answer to be had.
@@ -232,7 +213,7 @@ impl Gate {
         let marker =
             Marker::ended(record.filter(|_| self.settings.replay.is_some()), self.settings.replay.unwrap_or(0));
         let mut set = cmd("SET");
-        set.arg(key).arg(marker).arg("PX").arg(milliseconds(ttl));
+        set.arg(key).arg(marker).arg("PX").arg(expiry(ttl));
         self.ask(set).await;
     }
 
@@ -250,9 +231,4 @@ impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gate").field("settings", &self.settings).finish_non_exhaustive()
     }
-}
-
-/// Redis takes no time of zero.
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
 }

@@ -22,6 +22,8 @@ pub mod machine;
 mod on;
 pub mod operator;
 mod record;
+#[cfg(feature = "redis")]
+mod remote;
 pub mod schema;
 mod steps;
 #[cfg(feature = "testing")]

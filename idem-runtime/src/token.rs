@@ -24,8 +24,13 @@
 //! **A plain form needs no token store**: let the token *be* the key. A page that has a random number in it, and a function
 //! with `#[idempotent(key = (user_id, form_number), ..)]`, answer the second click with the first one's result, where a token
 //! can only say that it was used. A token is for what must have been offered before: it expires, and nobody makes one up.
+//!
+//! With the feature `redis`, `RedisTokens` and `GetdelTokens` keep tokens in Redis, outside of the effect's transaction. What that
+//! costs is a table at `RedisTokens`.
 
 mod error;
+#[cfg(feature = "redis")]
+mod redis;
 mod sql;
 
 use std::fmt;
@@ -42,6 +47,8 @@ use crate::key::{Key, KeyPart, KeyParts};
 use crate::record::{bind, bind_texts};
 use crate::tx::{Root, Tx};
 
+#[cfg(feature = "redis")]
+pub use self::redis::{Confirmed, GetdelTokens, RedisTokens, Reservation, Reserve};
 pub use error::TokenError;
 pub(crate) use sql::SQL;
 

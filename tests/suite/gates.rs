@@ -1,20 +1,18 @@
 //! A gate in Redis: whatever Redis says or does not say, the answers and the effects are those of the database.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use idem_runtime::gate::{Gate, counting};
 use idem_runtime::prelude::*;
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, ErrorKind, Pipeline, RedisFuture, Value};
 
 use crate::acts::{create_tables, effect, effects, insist, left, result, write};
 use crate::answers::answer;
 use crate::settle::PayError;
 use crate::support::{
-    BoxError, Engine, Suite, TestDb, TestResult, count_statements, ensure, on_every_engine, release_together,
+    BoxError, Engine, Fault, Faulty, Suite, TestDb, TestResult, count_statements, ensure, on_every_engine,
+    redis_cluster, redis_prefix, release_together,
 };
 
 /// Adds the tests.
@@ -39,102 +37,6 @@ pub(crate) fn add(suite: &mut Suite) {
     );
 }
 
-/// A connection to the tests' Redis, which can be made to fail.
-#[derive(Clone)]
-struct Faulty {
-    connection: ConnectionManager,
-    fault: Arc<std::sync::Mutex<Option<Fault>>>,
-    asked: Arc<AtomicUsize>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Fault {
-    /// An error that the server sends.
-    Says(&'static str),
-    Silence,
-    /// An answer of a kind that nobody expects.
-    Nonsense,
-    /// The server does it, and its answer never comes.
-    AnswerLost,
-}
-
-impl Faulty {
-    fn new() -> Result<Self, BoxError> {
-        let url = std::env::var("IDEM_TEST_REDIS_URL").map_err(|_| "IDEM_TEST_REDIS_URL is not set")?;
-        let connection = ConnectionManager::new_lazy_with_config(Client::open(url)?, ConnectionManagerConfig::new())?;
-        Ok(Self { connection, fault: Arc::default(), asked: Arc::default() })
-    }
-
-    fn fail(&self, fault: Option<Fault>) {
-        *self.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = fault;
-    }
-
-    fn fault(&self) -> Option<Fault> {
-        *self.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    async fn command(&self, command: Cmd) -> Result<Value, BoxError> {
-        Ok(command.query_async(&mut self.connection.clone()).await?)
-    }
-
-    /// All keys of a test, with their values.
-    async fn marks(&self, prefix: &str) -> Result<Vec<String>, BoxError> {
-        let mut keys = redis::cmd("KEYS");
-        let keys: Vec<String> = redis::from_redis_value(self.command(keys.arg(format!("{prefix}:*")).clone()).await?)?;
-        let mut marks: Vec<String> = Vec::new();
-        for key in keys {
-            let mut get = redis::cmd("GET");
-            // One that was taken away meanwhile is none.
-            marks.extend(redis::from_redis_value::<Option<String>>(self.command(get.arg(key).clone()).await?)?);
-        }
-        marks.sort();
-        Ok(marks)
-    }
-
-    async fn flush(&self, prefix: &str) -> TestResult {
-        let mut keys = redis::cmd("KEYS");
-        let keys: Vec<String> = redis::from_redis_value(self.command(keys.arg(format!("{prefix}:*")).clone()).await?)?;
-        for key in keys {
-            let mut del = redis::cmd("DEL");
-            self.command(del.arg(key).clone()).await?;
-        }
-        Ok(())
-    }
-}
-
-impl ConnectionLike for Faulty {
-    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        let fault = self.fault();
-        let work: BoxFuture<'a, _> = Box::pin(async move {
-            match fault {
-                None => self.connection.req_packed_command(cmd).await,
-                Some(Fault::Says(code)) => Err((ErrorKind::Client, code).into()),
-                Some(Fault::Silence) => std::future::pending().await,
-                Some(Fault::Nonsense) => Ok(Value::Array(vec![Value::Int(7)])),
-                Some(Fault::AnswerLost) => {
-                    let _ = self.connection.req_packed_command(cmd).await;
-                    std::future::pending().await
-                }
-            }
-        });
-        work
-    }
-
-    fn req_packed_commands<'a>(
-        &'a mut self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        self.connection.req_packed_commands(pipeline, offset, count)
-    }
-
-    fn get_db(&self) -> i64 {
-        self.connection.get_db()
-    }
-}
-
 /// An engine behind a gate of a test's own.
 struct Gated<DB: Engine> {
     idem: Idem<DB>,
@@ -152,7 +54,7 @@ async fn gated_on<DB: Engine>(
     max_connections: u32,
     change: impl FnOnce(Gate) -> Gate,
 ) -> Result<Gated<DB>, BoxError> {
-    let (redis, prefix) = (Faulty::new()?, format!("test-{}", uuid::Uuid::new_v4().simple()));
+    let (redis, prefix) = (Faulty::new()?, redis_prefix());
     // Far more than a busy machine takes.
     let gate = change(Gate::new(redis.clone()).prefix(&prefix).timeout(Duration::from_secs(5)));
     let idem = Idem::builder(db.pool(max_connections)?).gate(gate.clone()).build().await?;
@@ -413,7 +315,7 @@ async fn a_dead_redis_costs_one_timeout_a_second<DB: Engine>(db: TestDb<DB>) -> 
     }
     // One when it was found to be dead, and one more for each second since then.
     let most = 2 + usize::try_from(began_at.elapsed().as_secs())?;
-    let asked = it.redis.asked.load(Ordering::SeqCst);
+    let asked = it.redis.asked();
     ensure!(asked <= most, "asked {asked} times, {most} at most");
     it.redis.fail(None);
     let mends = async {
@@ -479,10 +381,7 @@ async fn many_at_once_with_flushes_between<DB: Engine>(db: TestDb<DB>) -> TestRe
 }
 
 async fn a_cluster_of_three<DB: Engine>(db: TestDb<DB>) -> TestResult {
-    let urls = std::env::var("IDEM_TEST_REDIS_CLUSTER").map_err(|_| "IDEM_TEST_REDIS_CLUSTER is not set")?;
-    let client = redis::cluster::ClusterClient::new(urls.split(',').collect::<Vec<_>>())?;
-    let prefix = format!("test-{}", uuid::Uuid::new_v4().simple());
-    let gate = Gate::new(client.get_async_connection().await?).prefix(prefix).timeout(Duration::from_secs(5));
+    let gate = Gate::new(redis_cluster().await?).prefix(redis_prefix()).timeout(Duration::from_secs(5));
     let idem = Idem::builder(db.pool(2)?).gate(gate.clone()).build().await?;
     idem.migrate().await?;
     create_tables(&db).await?;

@@ -33,6 +33,7 @@ mod options;
 mod pools;
 mod prepared;
 mod races;
+mod redis_tokens;
 mod releases;
 mod replay_cache;
 mod reports;
@@ -109,6 +110,7 @@ fn add_what_no_gate_sees(suite: &mut Suite) {
     notes::add(suite);
     prepared::add(suite);
     races::add(suite);
+    redis_tokens::add(suite);
     releases::add(suite);
     replay_cache::add(suite);
     reports::add(suite);

@@ -20,19 +20,27 @@ pub(crate) const ROUNDS: i64 = 60;
 /// # Errors
 ///
 /// When a task panics.
-pub(crate) async fn release_together<F>(mut task: impl FnMut(usize) -> F) -> Result<Vec<F::Output>, BoxError>
+pub(crate) async fn release_together<F>(task: impl FnMut(usize) -> F) -> Result<Vec<F::Output>, BoxError>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let barrier = Arc::new(Barrier::new(TASKS));
+    release_many(TASKS, task).await
+}
+
+/// Like [`release_together`], with another number of tasks.
+pub(crate) async fn release_many<F>(number: usize, mut task: impl FnMut(usize) -> F) -> Result<Vec<F::Output>, BoxError>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let barrier = Arc::new(Barrier::new(number));
     let mut tasks = JoinSet::new();
-    for (barrier, future) in (0..TASKS).map(|index| (Arc::clone(&barrier), task(index))) {
+    for (barrier, future) in (0..number).map(|index| (Arc::clone(&barrier), task(index))) {
         tasks.spawn(async move {
             barrier.wait().await;
             future.await
         });
     }
-    let mut answers = Vec::with_capacity(TASKS);
+    let mut answers = Vec::with_capacity(number);
     while let Some(answer) = tasks.join_next().await {
         answers.push(answer?);
     }
