@@ -101,7 +101,7 @@ fn add_what_no_gate_sees(suite: &mut Suite) {
     check_sql::add(suite);
     creation::add(suite);
     foreign::add(suite);
-    gates::add(suite);
+    suite.with_redis(gates::add);
     guard::add(suite);
     interleavings::add(suite);
     lease_locks::add(suite);
@@ -110,7 +110,7 @@ fn add_what_no_gate_sees(suite: &mut Suite) {
     notes::add(suite);
     prepared::add(suite);
     races::add(suite);
-    redis_tokens::add(suite);
+    suite.with_redis(redis_tokens::add);
     releases::add(suite);
     replay_cache::add(suite);
     reports::add(suite);

@@ -21,13 +21,19 @@ const TEST_THREADS: usize = 4;
 #[derive(Default)]
 pub(crate) struct Suite {
     tests: Vec<Test>,
+    /// What the tests need that are added now, beside their engine.
+    also_need: &'static [Need],
 }
+
+/// A server, and the variable that says where it is.
+type Need = (&'static str, &'static str);
+
+const REDIS: &[Need] = &[("redis", "IDEM_TEST_REDIS_URL"), ("redis", "IDEM_TEST_REDIS_CLUSTER")];
 
 struct Test {
     name: String,
-    /// The variable without which it cannot run.
-    needs: Option<&'static str>,
-    engine: &'static str,
+    /// Without these it cannot run.
+    needs: Vec<Need>,
     body: Box<dyn FnOnce() -> TestResult + Send>,
 }
 
@@ -67,16 +73,23 @@ macro_rules! scenarios {
 pub(crate) use {on_engines, on_every_engine, scenarios};
 
 impl Suite {
+    /// Adds tests that need Redis as well.
+    pub(crate) fn with_redis(&mut self, add: impl FnOnce(&mut Self)) {
+        self.also_need = REDIS;
+        add(self);
+        self.also_need = &[];
+    }
+
     /// Adds a test for one engine.
     pub(crate) fn add<DB, F>(&mut self, name: &str, test: impl FnOnce(TestDb<DB>) -> F + Send + 'static)
     where
         DB: Engine,
         F: Future<Output = TestResult>,
     {
+        let engine = DB::URL_VARIABLE.map(|variable| (DB::DIALECT.name(), variable));
         self.tests.push(Test {
             name: format!("{}::{name}", DB::DIALECT.name()),
-            needs: DB::URL_VARIABLE,
-            engine: DB::DIALECT.name(),
+            needs: engine.into_iter().chain(self.also_need.iter().copied()).collect(),
             body: Box::new(move || block_on(with_database(test))),
         });
     }
@@ -94,7 +107,7 @@ impl Suite {
         F: Future<Output = TestResult>,
     {
         let body = Box::new(move || block_on(bounded(test())));
-        self.tests.push(Test { name: name.to_owned(), needs: None, engine: "", body });
+        self.tests.push(Test { name: name.to_owned(), needs: Vec::new(), body });
     }
 
     /// Runs the tests that the command line asks for; in the child process of a test, that test's part for the child.
@@ -105,7 +118,7 @@ impl Suite {
         }
         let mut arguments = Arguments::from_args();
         arguments.test_threads.get_or_insert(TEST_THREADS);
-        let absent = self.absent_engines();
+        let absent = self.absent_servers();
         if let Some(line) = absent_line(&absent) {
             eprintln!("{line}");
             if std::env::var("IDEM_TEST_ENGINES").is_ok_and(|engines| engines == "all") {
@@ -135,9 +148,9 @@ impl Suite {
         }
     }
 
-    /// The engines without a server, and the variables that would name it.
-    fn absent_engines(&self) -> Vec<(&'static str, &'static str)> {
-        let mut absent: Vec<_> = self.tests.iter().filter_map(|test| Some((test.engine, test.absent()?))).collect();
+    /// The servers that are not there, and the variables that would name them.
+    fn absent_servers(&self) -> Vec<Need> {
+        let mut absent: Vec<_> = self.tests.iter().flat_map(Test::absent).collect();
         absent.sort_unstable();
         absent.dedup();
         absent
@@ -145,27 +158,27 @@ impl Suite {
 }
 
 impl Test {
-    /// The variable that is missing.
-    fn absent(&self) -> Option<&'static str> {
-        self.needs.filter(|variable| std::env::var_os(variable).is_none())
+    fn absent(&self) -> impl Iterator<Item = Need> {
+        self.needs.iter().copied().filter(|(_, variable)| std::env::var_os(variable).is_none())
     }
 
     fn into_trial(self) -> Trial {
-        let ignored = self.absent().is_some();
+        let ignored = self.absent().next().is_some();
         let body = self.body;
         Trial::test(self.name, move || body().map_err(|error| Failed::from(with_sources(&*error))))
             .with_ignored_flag(ignored)
     }
 }
 
-fn absent_line(absent: &[(&str, &str)]) -> Option<String> {
+fn absent_line(absent: &[Need]) -> Option<String> {
     if absent.is_empty() {
         return None;
     }
-    let (engines, variables): (Vec<_>, Vec<_>) = absent.iter().copied().unzip();
+    let (mut servers, variables): (Vec<_>, Vec<_>) = absent.iter().copied().unzip();
+    servers.dedup();
     Some(format!(
         "{}: not run, without {} in the environment (`cargo xtask test` runs every engine)",
-        engines.join(", "),
+        servers.join(", "),
         variables.join(", ")
     ))
 }
