@@ -2,8 +2,11 @@
 //!
 //! It decides nothing. What Redis says only chooses the way: a call that is said to have ended is looked up first, which is one
 //! statement, and every other one is claimed. Each answer comes from the database, so that a Redis that is slow, away, flushed,
-//! full, restored or wrong changes no answer and no number of effects. It pays where almost all calls are duplicates: with few
-//! of them it is one round trip more for each call.
+//! full, restored or wrong changes no answer and no number of effects.
+//!
+//! Every call pays a round trip to Redis for it. What it spares is the transaction of a duplicate, which
+//! [`read_first`](crate::OnceCall::read_first) spares as well, for one statement more in each new call and without Redis: a gate
+//! is for databases whose reads are dearer than that, or for [`Gate::replay_from_redis`].
 //!
 //! ```no_run
 //! # async fn f(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error>> {
