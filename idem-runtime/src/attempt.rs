@@ -107,7 +107,7 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
         let begun = self.hold.begun().with(step);
         self.mark(&begun).await?;
         // Only what is known to be committed counts: without it nobody was given a key.
-        self.hold.set_begun(begun);
+        self.hold.set_begun(begun)?;
         reached(Step::InDoubt);
         Ok(())
     }
@@ -130,15 +130,13 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
         check_name(step)?;
         let begun = self.hold.begun().without(step);
         self.mark(&begun).await?;
-        self.hold.set_begun(begun);
-        Ok(())
+        self.hold.set_begun(begun)
     }
 
     /// Nothing of what had begun has happened.
     pub(crate) async fn forget_begun(&self) -> Result<(), Error> {
         self.mark(&Begun::default()).await?;
-        self.hold.set_begun(Begun::default());
-        Ok(())
+        self.hold.set_begun(Begun::default())
     }
 
     /// It renews the lease as well, and finds out whether the call is still ours.
@@ -234,12 +232,15 @@ async fn fenced<DB: SqlDialect>(tx: Tx<'static, DB>, hold: &Hold) -> Result<(), 
     if let Err(error) = tx.seal().await {
         if tx.unseen_end().is_some() {
             // A statement that nobody saw may have committed a part of it.
-            hold.set_begun(begun);
+            let _ = hold.set_begun(begun);
         }
         return Err(Error::statement::<DB>(error));
     }
     // Before COMMIT is sent: whoever is dropped while it is on its way does not know whether it arrived.
-    hold.set_begun(begun);
+    if let Err(stale) = hold.set_begun(begun) {
+        let _ = tx.rollback().await;
+        return Err(stale);
+    }
     match tx.end().await {
         Ok(()) => {
             reached(Step::TxCommitted);
@@ -247,7 +248,8 @@ async fn fenced<DB: SqlDialect>(tx: Tx<'static, DB>, hold: &Hold) -> Result<(), 
         }
         Err(error) => {
             if !matches!(error, Error::UnknownCommit(_)) {
-                hold.set_begun(before);
+                // Whoever has let the call go meanwhile has counted it.
+                let _ = hold.set_begun(before);
             }
             Err(error)
         }

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::error::Error;
 use crate::record::Claim;
 
 /// What is known of a claim that is ours.
@@ -10,9 +11,16 @@ pub(crate) struct Hold {
     /// Which attempt at the call.
     pub(crate) number: u64,
     /// Nobody but the owner writes it, so that the record says nothing else.
-    begun: Mutex<Begun>,
+    known: Mutex<Known>,
     /// How often that was written, or may have been.
     writes: AtomicI64,
+}
+
+#[derive(Debug)]
+struct Known {
+    begun: Begun,
+    /// The call is on its way to be let go with what had begun by then.
+    is_let_go: bool,
 }
 
 /// What may have happened already, each step as often as it has begun.
@@ -25,15 +33,30 @@ pub(crate) struct Begun {
 
 impl Hold {
     pub(crate) fn new(claim: Claim, number: u64, before: Vec<String>) -> Self {
-        Self { claim, number, begun: Mutex::new(Begun { before, ours: Vec::new() }), writes: AtomicI64::new(0) }
+        let known = Known { begun: Begun { before, ours: Vec::new() }, is_let_go: false };
+        Self { claim, number, known: Mutex::new(known), writes: AtomicI64::new(0) }
     }
 
     pub(crate) fn begun(&self) -> Begun {
-        self.lock().clone()
+        self.lock().begun.clone()
     }
 
-    pub(crate) fn set_begun(&self, begun: Begun) {
-        *self.lock() = begun;
+    /// Fails once the call is let go, though the record may still be ours: what that leaves behind does not know of this, and
+    /// it must not be done.
+    pub(crate) fn set_begun(&self, begun: Begun) -> Result<(), Error> {
+        let mut known = self.lock();
+        if known.is_let_go {
+            return Err(Error::StaleOwner);
+        }
+        known.begun = begun;
+        Ok(())
+    }
+
+    /// What has begun, for good: an attempt that is still worked with begins nothing any more.
+    pub(crate) fn let_go(&self) -> Begun {
+        let mut known = self.lock();
+        known.is_let_go = true;
+        known.begun.clone()
     }
 
     /// The number of the next write.
@@ -41,8 +64,8 @@ impl Hold {
         self.writes.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn lock(&self) -> MutexGuard<'_, Begun> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

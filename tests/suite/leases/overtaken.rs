@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use idem_runtime::prelude::*;
 use sqlx::{MySql, Postgres};
+use tokio::sync::oneshot;
 
 use super::bank::Sent;
 use super::owners::{answer_is_stale, failed, take_away};
@@ -12,7 +13,7 @@ use super::{LONG, SCOPE, abandoned, expire, key_column, record, recorded};
 use crate::acts::{create_tables, effect, effects, run, until_waiting};
 use crate::answers::answer;
 use crate::settle::PayError;
-use crate::support::{Engine, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
+use crate::support::{BoxError, Engine, Suite, TestDb, TestResult, ensure, on_engines, on_every_engine};
 
 pub(super) fn add(suite: &mut Suite) {
     on_every_engine!(
@@ -28,7 +29,7 @@ pub(super) fn add(suite: &mut Suite) {
         suite,
         [Postgres, MySql],
         "a writer of SQLite's is not paused in its statement",
-        [a_takeover_misses_what_was_not_seen, a_fence_is_the_last_statement]
+        [a_takeover_misses_what_was_not_seen, a_fence_is_the_last_statement, a_step_begins_while_its_call_is_let_go]
     );
 }
 
@@ -114,6 +115,46 @@ async fn an_attempt_that_outlives_its_call<DB: Engine>(db: TestDb<DB>) -> TestRe
     ensure!(effects(&db).await?.is_empty(), "{}", effects(&db).await?);
     ensure!(record(&db, "k").await?.starts_with("2 1"), "{}", record(&db, "k").await?);
     answer!(call().run(async |_| Ok::<i64, PayError>(9)).await, Ok(1));
+    Ok(())
+}
+
+/// A body has given its attempt to somebody who goes on with it, and fails. What he begins meanwhile he must not do: the key
+/// is free.
+async fn a_step_begins_while_its_call_is_let_go<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let (idem, other) = (db.idem(4).await?, db.idem(1).await?);
+    create_tables(&db).await?;
+    for commits in [false, true] {
+        let (gives, given) = oneshot::channel();
+        let (locks, locked) = oneshot::channel();
+        let call = idem.once(SCOPE, "k").lease(LONG).run(async |attempt| {
+            let mut rival = other.begin().await?;
+            run(&mut rival, "SELECT status FROM idem_record FOR UPDATE").await?;
+            let _ = gives.send(attempt);
+            until_waiting(&db, 1).await.map_err(failed)?;
+            let _ = locks.send(rival);
+            Err::<i64, _>(PayError::Refused)
+        });
+        let goes_on = async {
+            let mut attempt = given.await?;
+            if !commits {
+                return Ok::<_, BoxError>(attempt.external("bank.send").await.map(drop));
+            }
+            let mut tx = attempt.tx().await?;
+            effect(&mut tx, "never").await?;
+            Ok(tx.commit().await)
+        };
+        let until_both_wait = async {
+            let rival = locked.await?;
+            until_waiting(&db, 2).await?;
+            Ok::<_, BoxError>(rival.rollback().await?)
+        };
+        let (answer, gone_on, waited) = tokio::join!(call, goes_on, until_both_wait);
+        waited?;
+        answer!(answer, Err(PayError::Refused));
+        answer_is_stale(gone_on?)?;
+        recorded(&db, "k", "").await?;
+    }
+    ensure!(effects(&db).await?.is_empty(), "{}", effects(&db).await?);
     Ok(())
 }
 

@@ -51,7 +51,7 @@ impl<DB: SqlDialect> Ours<DB> {
         async move {
             let Some(Held { idem, beating }) = open else { return };
             drop(beating);
-            let (begun, nobody) = (hold.begun().names(), new_owner());
+            let (begun, nobody) = (hold.let_go().names(), new_owner());
             let let_go = idem.ask_alone(PATIENCE, || hold.claim.let_go_query::<DB>(&begun, &nobody)).await;
             if let Err(error) = let_go {
                 tracing::warn!(scope = hold.claim.spec.scope, error = %error, "a call was not let go: its lease runs out");
