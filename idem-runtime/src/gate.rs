@@ -213,8 +213,7 @@ impl Gate {
     /// The call has ended, and its record is committed.
     async fn mark_ended(&self, key: &str, record: Option<&Record>, life: Option<Duration>) {
         let ttl = life.map_or(self.settings.ended, |life| life.min(self.settings.ended));
-        let marker =
-            Marker::ended(record.filter(|_| self.settings.replay.is_some()), self.settings.replay.unwrap_or(0));
+        let marker = Marker::ended(record, self.settings.replay.unwrap_or(0));
         let mut set = cmd("SET");
         set.arg(key).arg(marker).arg("PX").arg(expiry(ttl));
         self.ask(set).await;

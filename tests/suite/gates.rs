@@ -31,6 +31,7 @@ pub(crate) fn add(suite: &mut Suite) {
             batches_behind_the_gate,
             a_dead_redis_costs_one_timeout_a_second,
             answers_from_redis_when_asked_for,
+            an_answer_that_is_over_is_not_given_from_redis,
             many_at_once_with_flushes_between,
             a_cluster_of_three,
         ]
@@ -346,6 +347,29 @@ async fn answers_from_redis_when_asked_for<DB: Engine>(db: TestDb<DB>) -> TestRe
     let (again, counts) = count_statements(&db, it.idem.pool(), call("large", 200)).await?;
     answer!(again, Ok(ref text) if text.len() == 200);
     ensure!(!counts.statements.is_empty(), "too large a result is answered from Redis");
+    Ok(())
+}
+
+/// Nobody knows how long one that was found has still to live.
+async fn an_answer_that_is_over_is_not_given_from_redis<DB: Engine>(db: TestDb<DB>) -> TestResult {
+    let it = gated(&db, |gate| gate.replay_from_redis(1_000)).await?;
+    let call = || {
+        let call = it.idem.once("test.short", "k").retain_result(Duration::from_hours(1));
+        call.run(async |_| Ok::<i64, PayError>(1))
+    };
+    answer!(call().await, Ok(1));
+    it.until_marked(&["ended {"]).await?;
+    it.redis.flush(&it.prefix).await?;
+    answer!(call().await, Ok(1));
+    it.until_marked(&["ended"]).await?;
+    db.execute("UPDATE idem_record SET result_until = '2026-01-01'").await?;
+    answer!(call().await, Err(PayError::Idem(Error::Gone)));
+    it.redis.flush(&it.prefix).await?;
+    for _ in 0..2 {
+        answer!(call().await, Err(PayError::Idem(Error::Gone)));
+        it.until_marked(&["ended"]).await?;
+    }
+    ensure!(it.gate.counts().replayed == 0, "{:?}", it.gate.counts());
     Ok(())
 }
 

@@ -83,19 +83,16 @@ impl Arrival {
     /// Our record is committed, outermost.
     pub(crate) fn ended(self, claim: &Claim, record: &Arc<Record>) {
         self.replays.keep(claim, record);
-        self.tell(record);
+        self.passed.ended(record);
+        self.turn.tell(Arc::clone(record));
     }
 
     /// Another call's record was found: if it answers, it answers the others too.
     pub(crate) fn found(self, claim: &Claim, record: &Arc<Record>) {
         if record.answer.is_some() {
             self.replays.keep_found(claim, record);
-            self.tell(record);
+            self.passed.found(record);
+            self.turn.tell(Arc::clone(record));
         }
-    }
-
-    fn tell(self, record: &Arc<Record>) {
-        self.passed.ended(record);
-        self.turn.tell(Arc::clone(record));
     }
 }

@@ -39,10 +39,17 @@ impl Passed {
         }
     }
 
-    /// A record is committed, outermost: ours, or one that was found.
+    /// Our record is committed, outermost.
     pub(crate) fn ended(self, record: &Arc<Record>) {
         if let Some(pass) = self.0 {
             pass.ended(record);
+        }
+    }
+
+    /// A committed record was found.
+    pub(crate) fn found(self, record: &Arc<Record>) {
+        if let Some(pass) = self.0 {
+            pass.found(record);
         }
     }
 }
@@ -69,4 +76,6 @@ impl Passed {
     pub(crate) const fn note_false_hint(&self) {}
 
     pub(crate) fn ended(self, _: &Arc<Record>) {}
+
+    pub(crate) fn found(self, _: &Arc<Record>) {}
 }

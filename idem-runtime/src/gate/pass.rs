@@ -43,18 +43,27 @@ impl Pass {
         self.gate.count(|counters| &counters.false_hints);
     }
 
-    /// A record is committed: ours, or one that was found. Nobody waits for Redis to hear of it.
-    pub(crate) fn ended(mut self, record: &Arc<Record>) {
+    /// Our record is committed.
+    pub(crate) fn ended(self, record: &Arc<Record>) {
+        self.mark(Some(record));
+    }
+
+    /// A committed record was found. Redis may answer with one whose answer has no end: how near an end is, nobody here knows.
+    pub(crate) fn found(self, record: &Arc<Record>) {
+        let is_for_ever = !record.is_gone && self.life.is_none();
+        self.mark(Some(record).filter(|_| is_for_ever));
+    }
+
+    /// Nobody waits for Redis to hear of it.
+    fn mark(mut self, record: Option<&Arc<Record>>) {
         self.is_marked = false;
-        let knows = match &self.before {
-            Marker::Ended(kept) => kept.is_some() || self.gate.settings.replay.is_none(),
-            _ => false,
-        };
+        let record = record.filter(|_| self.gate.settings.replay.is_some()).cloned();
+        let knows = matches!(&self.before, Marker::Ended(kept) if kept.is_some() || record.is_none());
         if knows {
             return;
         }
-        let (gate, key, life, record) = (self.gate.clone(), self.key.clone(), self.life, Arc::clone(record));
-        spawn(async move { gate.mark_ended(&key, Some(&record), life).await });
+        let (gate, key, life) = (self.gate.clone(), self.key.clone(), self.life);
+        spawn(async move { gate.mark_ended(&key, record.as_deref(), life).await });
     }
 }
 
