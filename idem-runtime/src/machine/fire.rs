@@ -474,7 +474,7 @@ async fn applied_version<DB: SqlDialect>(
         None if !versions => Ok(Some(0)),
         None if DB::new_version(&answer.done).is_some() => Ok(DB::new_version(&answer.done)),
         None => {
-            let asked = line.go_on((HANDED_BACK, None)).await.map_err(|error| line.error(error))?;
+            let asked = line.go_on((HANDED_BACK, None)).await.map_err(|error| line.error_after(error))?;
             asked.row.as_ref().map_or(Ok(None), version)
         }
     }

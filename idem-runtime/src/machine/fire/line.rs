@@ -191,6 +191,16 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
         }
     }
 
+    /// What an error means once the row has moved: where that is committed, it must not be run again.
+    pub(in crate::machine) fn error_after(&self, error: sqlx::Error) -> Error {
+        let is_committed = match self {
+            Self::Alone(_) => true,
+            Self::Borrowed(borrowed) => !borrowed.is_in_transaction(),
+            Self::Caller(_) | Self::Own(_) => false,
+        };
+        if is_committed { Error::UnknownCommit(error) } else { Error::statement::<DB>(error) }
+    }
+
     /// After an entry met another one: undoes what that left, if anything.
     pub(in crate::machine) fn undo(&mut self) {
         match self {
@@ -208,5 +218,21 @@ impl<'c, DB: SqlDialect> Line<'c, DB> {
             Self::Borrowed(borrowed) => borrowed.close(keep).await,
             Self::Caller(_) | Self::Alone(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+
+    /// It was told to come again for the row's new version alone: fired again, it would move the row twice.
+    #[tokio::test]
+    async fn what_is_committed_is_not_to_be_run_again() {
+        let pool = sqlx::SqlitePool::connect("sqlite::memory:").await.expect("a database");
+        let cut = || sqlx::Error::from(Refused::cut("a statement in it was cut off"));
+        let line = Line::Alone(Lent::acquire(&pool).await.expect("a connection"));
+        assert!(matches!(line.error_after(cut()), Error::UnknownCommit(_)));
+        let root = Root::begin(Lent::acquire(&pool).await.expect("a connection"), None).await.expect("a transaction");
+        assert!(matches!(Line::Own(Tx::outermost(root)).error_after(cut()), Error::Retry(_)));
     }
 }
