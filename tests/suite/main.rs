@@ -21,6 +21,7 @@ mod interleavings;
 mod isolation;
 mod joining;
 mod keys;
+mod layers;
 mod lease_locks;
 mod leases;
 mod locks;
@@ -104,6 +105,7 @@ fn add_what_no_gate_sees(suite: &mut Suite) {
     suite.with_redis(gates::add);
     guard::add(suite);
     interleavings::add(suite);
+    layers::add(suite);
     lease_locks::add(suite);
     locks::add(suite);
     migrations::add(suite);
