@@ -94,7 +94,7 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
     ///
     /// # Errors
     ///
-    /// [`Error::StaleOwner`] when the call is another attempt's by now; [`Error::InvalidKey`] for a name that is empty, longer
+    /// [`Error::StaleOwner`] when the call is another attempt's by now or has ended; [`Error::InvalidKey`] for a name that is empty, longer
     /// than 100 bytes, or `tx`; [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`]. The outside call must not be
     /// made then.
     pub async fn external(&mut self, step: &str) -> Result<DownstreamKey, Error> {
@@ -206,8 +206,8 @@ impl<DB: SqlDialect> AttemptTx<'_, DB> {
     ///
     /// # Errors
     ///
-    /// [`Error::StaleOwner`] when another attempt has taken the call over or an operator has settled it; otherwise those of
-    /// [`Tx::commit`].
+    /// [`Error::StaleOwner`] when another attempt has taken the call over, an operator has settled it, or it has ended;
+    /// otherwise those of [`Tx::commit`].
     pub async fn commit(self) -> Result<(), Error> {
         let Self { tx, hold, _open, _quiet } = self;
         fenced(tx, hold).await.inspect_err(|_| Inside::note_error())

@@ -142,7 +142,7 @@ impl Gate {
     }
 
     /// Lets Redis answer duplicates with results of at most so many bytes, after their payload was compared: the database is
-    /// not asked at all.
+    /// not asked at all. One that `retain` ends is put there by the call that made it, and not by those that find it.
     ///
     /// What it costs: the answer is no better than Redis. After the database was restored to an earlier state, or a record was
     /// removed, duplicates go on to hear of an effect that is not there any more until the hint is over; and whoever can write
