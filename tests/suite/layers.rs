@@ -100,13 +100,13 @@ impl Act {
             }
             Way::DroppedInside => {
                 let (says, said) = oneshot::channel();
-                let stays = async |tx| {
+                let never_ends = async |tx| {
                     body(tx).await?;
                     let _ = says.send(());
                     std::future::pending().await
                 };
                 tokio::select! {
-                    answer = call().run(stays) => format!("{answer:?}"),
+                    answer = call().run(never_ends) => format!("{answer:?}"),
                     Ok(()) = said => "dropped".to_owned(),
                 }
             }
@@ -140,9 +140,9 @@ impl Act {
             inside.push(call.run(async |tx| body(*key, tx).await).await);
         }
         if commits {
-            tx.commit().await?
+            tx.commit().await?;
         } else {
-            tx.rollback().await?
+            tx.rollback().await?;
         }
         let (key, payload) = self.calls[0];
         let after = idem.once(scope, &key).payload(&payload).run(async |tx| body(key, tx).await).await;

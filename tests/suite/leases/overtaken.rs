@@ -124,14 +124,14 @@ async fn a_step_begins_while_its_call_is_let_go<DB: Engine>(db: TestDb<DB>) -> T
     let (idem, other) = (db.idem(4).await?, db.idem(1).await?);
     create_tables(&db).await?;
     for commits in [false, true] {
-        let (gives, given) = oneshot::channel();
-        let (locks, locked) = oneshot::channel();
+        let (gives_away, given) = oneshot::channel();
+        let (has_locked, locked) = oneshot::channel();
         let call = idem.once(SCOPE, "k").lease(LONG).run(async |attempt| {
             let mut rival = other.begin().await?;
             run(&mut rival, "SELECT status FROM idem_record FOR UPDATE").await?;
-            let _ = gives.send(attempt);
+            let _ = gives_away.send(attempt);
             until_waiting(&db, 1).await.map_err(failed)?;
-            let _ = locks.send(rival);
+            let _ = has_locked.send(rival);
             Err::<i64, _>(PayError::Refused)
         });
         let goes_on = async {
