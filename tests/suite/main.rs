@@ -105,7 +105,7 @@ fn add_what_no_gate_sees(suite: &mut Suite) {
     suite.with_redis(gates::add);
     guard::add(suite);
     interleavings::add(suite);
-    layers::add(suite);
+    suite.with_redis(layers::add);
     lease_locks::add(suite);
     locks::add(suite);
     migrations::add(suite);
