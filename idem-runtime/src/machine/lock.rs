@@ -156,8 +156,8 @@ impl Bound {
 
     /// Gives the session its own bound again; one that cannot take it is not used any more.
     async fn give_back<DB: SqlDialect>(&self, root: &mut Root<DB>) {
-        if self.session.is_some() {
-            let _ = root.ask_on("SET SESSION innodb_lock_wait_timeout = @idem_wait").await;
+        if self.session.is_some() && root.ask_on("SET SESSION innodb_lock_wait_timeout = @idem_wait").await.is_err() {
+            root.distrust();
         }
     }
 }

@@ -86,6 +86,11 @@ impl<DB: SqlDialect> Root<DB> {
         rows
     }
 
+    /// Keeps the connection from going back to its pool once the transaction is over.
+    pub(crate) fn distrust(&mut self) {
+        self.lent.distrust();
+    }
+
     /// Runs a statement that may wait for a lock for so long only. A lock that was not granted leaves a rollback to the
     /// savepoint before it as the only way on: where the timeout ended the transaction, the savepoint is gone with it.
     pub(crate) async fn ask_for_lock<'q>(
