@@ -54,9 +54,10 @@ async fn measure(layer: Layer, name: &str, plain: &PgPool, layered: &PgPool) -> 
         let key = |side: &str| format!("{name} {side} {round}");
         let (with, without) = (key("with"), key("without"));
         for ratios in &mut ratios {
-            let with = async || common::time(size.calls, async |order| pay(&layered, layer, &with, order).await).await;
+            let with =
+                async || common::time(size.calls, async |order| pay(&layered, Some(layer), &with, order).await).await;
             let without =
-                async || common::time(size.calls, async |order| pay_plainly(&plain, &without, order).await).await;
+                async || common::time(size.calls, async |order| pay(&plain, None, &without, order).await).await;
             ratios.push(common::ratio(round, with, without).await?);
         }
     }
@@ -83,14 +84,10 @@ fn gate() -> Result<Gate, BoxError> {
     Ok(Gate::new(connection).prefix(format!("bench-{}", uuid::Uuid::new_v4().simple())))
 }
 
-async fn pay_plainly(idem: &Idem<Postgres>, round: &str, order: i64) -> Result<i64, PayError> {
-    idem.once("bench.pay", &(round, order)).payload(&7_i64).run(async |tx| body(tx, order).await).await
-}
-
-async fn pay(idem: &Idem<Postgres>, layer: Layer, round: &str, order: i64) -> Result<i64, PayError> {
+async fn pay(idem: &Idem<Postgres>, layer: Option<Layer>, round: &str, order: i64) -> Result<i64, PayError> {
     let key = (round, order);
     let call = idem.once("bench.pay", &key).payload(&7_i64);
-    let call = if layer == Layer::ReadFirst { call.read_first() } else { call };
+    let call = if layer == Some(Layer::ReadFirst) { call.read_first() } else { call };
     call.run(async |tx| body(tx, order).await).await
 }
 

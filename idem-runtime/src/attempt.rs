@@ -94,9 +94,9 @@ impl<'t, DB: SqlDialect> Attempt<'t, DB> {
     ///
     /// # Errors
     ///
-    /// [`Error::StaleOwner`] when the call is another attempt's by now or has ended; [`Error::InvalidKey`] for a name that is empty, longer
-    /// than 100 bytes, or `tx`; [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`]. The outside call must not be
-    /// made then.
+    /// [`Error::StaleOwner`] when the call is another attempt's by now or has ended; [`Error::InvalidKey`] for a name that is
+    /// empty, longer than 100 bytes, or `tx`; [`Error::Retry`], [`Error::UnknownCommit`], [`Error::Database`]. The outside
+    /// call must not be made then.
     pub async fn external(&mut self, step: &str) -> Result<DownstreamKey, Error> {
         let marked = self.mark_external(step).await;
         marked.map(|()| self.downstream_key(step)).inspect_err(|_| Inside::note_error())

@@ -234,8 +234,8 @@ impl<DB: SqlDialect> Builder<DB> {
         self
     }
 
-    /// Puts a [`Gate`](crate::gate::Gate) before the calls that begin on the engine: functions,
-    /// blocks and batches.
+    /// Puts a [`Gate`](crate::gate::Gate) before the calls that begin on the engine: functions, blocks and
+    /// batches.
     #[cfg(feature = "redis")]
     pub fn gate(mut self, gate: crate::gate::Gate) -> Self {
         self.gated = Gated(Some(gate));

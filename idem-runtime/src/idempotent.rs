@@ -68,7 +68,6 @@ pub(crate) struct Retention {
     pub(crate) key: Option<u64>,
 }
 
-#[cfg(any(feature = "cache", feature = "redis"))]
 impl Retention {
     /// The shorter of the two: whoever keeps an answer elsewhere keeps it no longer. None is for ever.
     pub(crate) fn shortest(self) -> Option<Duration> {

@@ -82,17 +82,24 @@ impl Arrival {
 
     /// Our record is committed, outermost.
     pub(crate) fn ended(self, claim: &Claim, record: &Arc<Record>) {
-        self.replays.keep(claim, record);
-        self.passed.ended(record);
-        self.turn.tell(Arc::clone(record));
+        self.tell(claim, record, Some(record));
     }
 
-    /// Another call's record was found: if it answers, it answers the others too.
+    /// Another call's record was found: if it answers, it answers the others too. It is kept only when it answers for ever: how
+    /// near another end is, nobody here knows.
     pub(crate) fn found(self, claim: &Claim, record: &Arc<Record>) {
         if record.answer.is_some() {
-            self.replays.keep_found(claim, record);
-            self.passed.found(record);
-            self.turn.tell(Arc::clone(record));
+            let is_for_ever = !record.is_gone && claim.spec.retention.shortest().is_none();
+            self.tell(claim, record, is_for_ever.then_some(record));
         }
+    }
+
+    /// `kept` is what may answer later calls without the database.
+    fn tell(self, claim: &Claim, record: &Arc<Record>, kept: Option<&Arc<Record>>) {
+        if let Some(kept) = kept {
+            self.replays.keep(claim, kept);
+        }
+        self.passed.ended(kept);
+        self.turn.tell(Arc::clone(record));
     }
 }

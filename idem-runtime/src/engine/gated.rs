@@ -39,17 +39,10 @@ impl Passed {
         }
     }
 
-    /// Our record is committed, outermost.
-    pub(crate) fn ended(self, record: &Arc<Record>) {
+    /// The call has ended, and its record is committed, outermost. Redis may answer with the one that it is given.
+    pub(crate) fn ended(self, kept: Option<&Arc<Record>>) {
         if let Some(pass) = self.0 {
-            pass.ended(record);
-        }
-    }
-
-    /// A committed record was found.
-    pub(crate) fn found(self, record: &Arc<Record>) {
-        if let Some(pass) = self.0 {
-            pass.found(record);
+            pass.ended(kept);
         }
     }
 }
@@ -75,7 +68,5 @@ impl Passed {
 
     pub(crate) const fn note_false_hint(&self) {}
 
-    pub(crate) fn ended(self, _: &Arc<Record>) {}
-
-    pub(crate) fn found(self, _: &Arc<Record>) {}
+    pub(crate) fn ended(self, _: Option<&Arc<Record>>) {}
 }

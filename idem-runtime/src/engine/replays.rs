@@ -23,18 +23,10 @@ impl Replays {
         Some(found)
     }
 
-    /// Keeps an answer that was committed just now, for no longer than the database does.
+    /// Keeps an answer for no longer than the database does, if it was committed just now.
     pub(crate) fn keep(&self, claim: &Claim, record: &Arc<Record>) {
         if let Some(entries) = &self.0 {
             entries.keep(claim, record, claim.spec.retention.shortest());
-        }
-    }
-
-    /// Keeps an answer that was found, unless it has an end: how near that is, nobody here knows.
-    pub(crate) fn keep_found(&self, claim: &Claim, record: &Arc<Record>) {
-        let is_for_ever = !record.is_gone && claim.spec.retention.shortest().is_none();
-        if let (Some(entries), Some(_), true) = (&self.0, &record.answer, is_for_ever) {
-            entries.keep(claim, record, None);
         }
     }
 }
@@ -47,6 +39,4 @@ impl Replays {
     }
 
     pub(crate) const fn keep(&self, _: &Claim, _: &Arc<Record>) {}
-
-    pub(crate) const fn keep_found(&self, _: &Claim, _: &Arc<Record>) {}
 }

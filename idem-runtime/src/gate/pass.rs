@@ -43,21 +43,11 @@ impl Pass {
         self.gate.count(|counters| &counters.false_hints);
     }
 
-    /// Our record is committed.
-    pub(crate) fn ended(self, record: &Arc<Record>) {
-        self.mark(Some(record));
-    }
-
-    /// A committed record was found. Redis may answer with one whose answer has no end: how near an end is, nobody here knows.
-    pub(crate) fn found(self, record: &Arc<Record>) {
-        let is_for_ever = !record.is_gone && self.life.is_none();
-        self.mark(Some(record).filter(|_| is_for_ever));
-    }
-
-    /// Nobody waits for Redis to hear of it.
-    fn mark(mut self, record: Option<&Arc<Record>>) {
+    /// The call has ended, and its record is committed. Nobody waits for Redis to hear of it, which may answer with the record
+    /// that it is given, if it was asked to answer.
+    pub(crate) fn ended(mut self, kept: Option<&Arc<Record>>) {
         self.is_marked = false;
-        let record = record.filter(|_| self.gate.settings.replay.is_some()).cloned();
+        let record = kept.filter(|_| self.gate.settings.replay.is_some()).cloned();
         let knows = matches!(&self.before, Marker::Ended(kept) if kept.is_some() || record.is_none());
         if knows {
             return;
